@@ -22,3 +22,17 @@ pub struct CallClass {
     /// recognized; `None` where neither is known.
     pub ran: Option<String>,
 }
+
+/// Calls on a communicator of so many processes on each host, for tests.
+#[cfg(test)]
+pub(crate) fn class(operation: Operation, per_host: &[u32], bytes: (u64, u64)) -> CallClass {
+    CallClass {
+        operation,
+        n_processes: per_host.iter().sum(),
+        processes_per_host: per_host.to_vec(),
+        bytes,
+        calls: 1,
+        failed: 0,
+        ran: None,
+    }
+}

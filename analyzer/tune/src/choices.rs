@@ -18,6 +18,22 @@ pub struct Choice {
     pub algorithm: Option<String>,
 }
 
+/// A choice, for tests.
+#[cfg(test)]
+pub(crate) fn choice(
+    operation: Operation,
+    n_processes: u32,
+    bytes: u64,
+    algorithm: Option<&str>,
+) -> Choice {
+    Choice {
+        operation,
+        n_processes,
+        bytes,
+        algorithm: algorithm.map(str::to_owned),
+    }
+}
+
 /// Why choices cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoicesError {

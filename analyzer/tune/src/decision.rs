@@ -21,6 +21,17 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// A decision of something whose result is not modelled.
+    pub(crate) fn by_other(by: DecidedBy) -> Self {
+        Self {
+            line: None,
+            algorithm: None,
+            replaced_by: None,
+            depends: None,
+            by,
+        }
+    }
+
     /// Whether the same happens to the call, whatever decides it.
     #[must_use]
     pub fn does_as(&self, other: &Self) -> bool {

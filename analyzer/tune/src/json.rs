@@ -123,4 +123,4 @@ impl fmt::Display for JsonError {
 impl std::error::Error for JsonError {}
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -33,6 +33,8 @@ pub use classic::{ClassicFile, CommunicatorRules, Dropped, MessageRule, Operatio
 pub use json_check::{check as check_json, unused as unused_json};
 pub use json_file::JsonFile;
 pub use library::Library;
+#[cfg(test)]
+pub(crate) use library::library_of;
 pub use look_up::Placement;
 pub use run::{HanSettings, Settings};
 pub use scanner::Skipped;

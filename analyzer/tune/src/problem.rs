@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use collbench_formats::Operation;
+
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
@@ -28,6 +30,25 @@ pub struct Problem {
     pub effect: String,
     /// What to write instead; `None` where only the author can know.
     pub instead: Option<String>,
+}
+
+impl Problem {
+    /// One for which only the author can know what to write instead.
+    pub(crate) fn new(at: Position, what: String, effect: impl Into<String>) -> Self {
+        Self {
+            at,
+            what,
+            effect: effect.into(),
+            instead: None,
+        }
+    }
+
+    /// The rules for an operation that the calls of a trace do not have.
+    pub(crate) fn absent(at: Position, rules: &str, operation: Operation) -> Self {
+        let name = operation.name();
+        let effect = format!("the trace has no {name}: none of its calls reaches these rules");
+        Self::new(at, format!("rules for {rules}"), effect)
+    }
 }
 
 impl fmt::Display for Problem {

@@ -265,15 +265,7 @@ mod tests {
     use collbench_formats::tree::Waiting;
 
     use super::*;
-
-    fn choice(operation: Operation, bytes: u64, algorithm: Option<&str>) -> Choice {
-        Choice {
-            operation,
-            n_processes: 4,
-            bytes,
-            algorithm: algorithm.map(str::to_owned),
-        }
-    }
+    use crate::choices::choice;
 
     const MINE: &str = "\
 wait = \"yield\"
@@ -311,10 +303,10 @@ contributors = [0, 1, 2, 3]
     #[test]
     fn trees_are_copied_for_the_calls_for_which_they_were_chosen() {
         let choices = [
-            choice(Operation::Allreduce, 8, None),
-            choice(Operation::Allreduce, 64, Some("trees of mine.toml")),
-            choice(Operation::Allreduce, 4096, None),
-            choice(Operation::Bcast, 8, Some("trees of mine.toml")),
+            choice(Operation::Allreduce, 4, 8, None),
+            choice(Operation::Allreduce, 4, 64, Some("trees of mine.toml")),
+            choice(Operation::Allreduce, 4, 4096, None),
+            choice(Operation::Bcast, 4, 8, Some("trees of mine.toml")),
         ];
         let written = write(&choices, &read, "trees.toml");
         assert_eq!(written.left_out, [""; 0]);
@@ -353,14 +345,14 @@ contributors = [0, 1, 2, 3]
     #[test]
     fn algorithms_of_a_shape_become_trees_and_others_are_told() {
         let choices = [
-            choice(Operation::Allreduce, 8, Some("ring")),
-            choice(Operation::Alltoall, 8, Some("pairwise")),
-            choice(Operation::Barrier, 0, Some("tree")),
-            choice(Operation::Bcast, 8, Some("knomial")),
-            choice(Operation::Bcast, 1024, Some("pipeline")),
-            choice(Operation::Bcast, 2048, Some("split_binary_tree")),
-            choice(Operation::Gather, 8, Some("trees of none.toml")),
-            choice(Operation::Scatter, 8, Some("trees of mine.toml")),
+            choice(Operation::Allreduce, 4, 8, Some("ring")),
+            choice(Operation::Alltoall, 4, 8, Some("pairwise")),
+            choice(Operation::Barrier, 4, 0, Some("tree")),
+            choice(Operation::Bcast, 4, 8, Some("knomial")),
+            choice(Operation::Bcast, 4, 1024, Some("pipeline")),
+            choice(Operation::Bcast, 4, 2048, Some("split_binary_tree")),
+            choice(Operation::Gather, 4, 8, Some("trees of none.toml")),
+            choice(Operation::Scatter, 4, 8, Some("trees of mine.toml")),
         ];
         let written = write(&choices, &read, "trees.toml");
         assert_eq!(
@@ -386,8 +378,8 @@ contributors = [0, 1, 2, 3]
     #[test]
     fn files_that_say_different_things_of_hosts_are_not_mixed() {
         let choices = [
-            choice(Operation::Allreduce, 8, Some("trees of mine.toml")),
-            choice(Operation::Bcast, 8, Some("trees of other.toml")),
+            choice(Operation::Allreduce, 4, 8, Some("trees of mine.toml")),
+            choice(Operation::Bcast, 4, 8, Some("trees of other.toml")),
         ];
         let written = write(&choices, &read, "trees.toml");
         assert_eq!(
@@ -401,8 +393,8 @@ contributors = [0, 1, 2, 3]
 
     #[test]
     fn each_shape_is_one_of_a_tree_file_for_an_algorithm_of_the_library() {
-        use crate::open_mpi::{Library, Version};
-        let library = Library::of(Version::find("Open MPI 5.0.11").unwrap()).unwrap();
+        use crate::open_mpi::library_of;
+        let library = library_of("Open MPI 5.0.11");
         for (operation, name, shape) in SHAPES {
             let table = library.operation(operation).unwrap();
             assert!(table.algorithms.iter().any(|of| of.name == name), "{name}");

@@ -11,6 +11,7 @@ use collbench_formats::Operation;
 
 use crate::choices::{Choice, held};
 use crate::open_mpi::CountedSize;
+use crate::written::{Written, head};
 
 pub use intel::write as write_intel;
 pub use ucc::write as write_ucc;
@@ -115,22 +116,38 @@ fn sourced(file_name: &str) -> String {
     format!(". {folder}{file_name}")
 }
 
-/// Lines of a shell that set variables.
-fn exports(variables: &[(String, String)]) -> String {
+/// Lines of a shell that set variables by rules; empty without rules.
+fn exports(
+    rules: &[Rule],
+    variables: &[(String, String)],
+    sentences: &[String],
+    commands: Vec<String>,
+    left_out: Vec<String>,
+) -> Written {
     let lines = variables
         .iter()
         .map(|(name, value)| format!("export {name}='{value}'\n"));
-    lines.collect()
+    let text = if rules.is_empty() {
+        String::new()
+    } else {
+        head(sentences, &commands) + &lines.collect::<String>()
+    };
+    Written {
+        text,
+        commands,
+        left_out,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::open_mpi::{Library, Version};
+    use crate::choices::choice;
+    use crate::open_mpi::library_of;
 
     #[test]
     fn each_name_is_one_of_open_mpi_and_has_one_equivalent() {
-        let library = Library::of(Version::find("Open MPI 5.0.11").unwrap()).unwrap();
+        let library = library_of("Open MPI 5.0.11");
         for equivalents in [ucc::EQUIVALENTS, intel::EQUIVALENTS] {
             for (nth, one) in equivalents.iter().enumerate() {
                 let table = library.operation(one.operation).unwrap();
@@ -145,38 +162,29 @@ mod tests {
         }
     }
 
-    fn choice(operation: Operation, bytes: u64, algorithm: Option<&str>) -> Choice {
-        Choice {
-            operation,
-            n_processes: 4,
-            bytes,
-            algorithm: algorithm.map(str::to_owned),
-        }
+    fn exported(written: &Written) -> Vec<&str> {
+        let lines = written.text.lines();
+        lines.filter(|line| !line.starts_with('#')).collect()
     }
 
     fn choices() -> Vec<Choice> {
         vec![
-            choice(Operation::Allgather, 8, Some("bruck")),
-            choice(Operation::Allgather, 1024, Some("ring")),
-            choice(Operation::Allreduce, 8, None),
-            choice(Operation::Allreduce, 4096, Some("rabenseifner")),
-            choice(Operation::Alltoallv, 8, Some("pairwise")),
-            choice(Operation::Barrier, 0, Some("double_ring")),
-            choice(Operation::Bcast, 8, Some("binomial")),
-            choice(Operation::Bcast, 1024, Some("knomial")),
+            choice(Operation::Allgather, 4, 8, Some("bruck")),
+            choice(Operation::Allgather, 4, 1024, Some("ring")),
+            choice(Operation::Allreduce, 4, 8, None),
+            choice(Operation::Allreduce, 4, 4096, Some("rabenseifner")),
+            choice(Operation::Alltoallv, 4, 8, Some("pairwise")),
+            choice(Operation::Barrier, 4, 0, Some("double_ring")),
+            choice(Operation::Bcast, 4, 8, Some("binomial")),
+            choice(Operation::Bcast, 4, 1024, Some("knomial")),
         ]
     }
 
     #[test]
     fn ucc_is_told_in_its_sizes_and_one_radix() {
         let written = write_ucc(&choices(), "ucc.sh");
-        let lines: Vec<&str> = written
-            .text
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .collect();
         assert_eq!(
-            lines,
+            exported(&written),
             [
                 "export UCC_TL_UCP_TUNE='allgather:0-4095:[4-4]:@bruck#allgather:4096-inf:[4-4]:@ring#\
                  allreduce:4096-inf:[4-4]:@sra_knomial#alltoallv:0-inf:[4-4]:@pairwise#\
@@ -197,13 +205,8 @@ mod tests {
     #[test]
     fn intel_mpi_is_told_by_numbers() {
         let written = write_intel(&choices(), "intel.sh");
-        let lines: Vec<&str> = written
-            .text
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .collect();
         assert_eq!(
-            lines,
+            exported(&written),
             [
                 "export I_MPI_ADJUST_ALLGATHER='2:0-1023@4-4;3:1024-2147483647@4-4'",
                 "export I_MPI_ADJUST_ALLREDUCE='2:4096-2147483647@4-4'",
@@ -221,7 +224,7 @@ mod tests {
 
     #[test]
     fn without_an_equivalent_nothing_is_written() {
-        let none = [choice(Operation::Barrier, 0, Some("double_ring"))];
+        let none = [choice(Operation::Barrier, 4, 0, Some("double_ring"))];
         assert_eq!(write_ucc(&none, "ucc.sh").text, "");
         assert_eq!(write_intel(&none, "intel.sh").text, "");
     }

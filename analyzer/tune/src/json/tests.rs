@@ -1,6 +1,25 @@
 use proptest::prelude::*;
 
 use super::*;
+use collbench_stats::random::Random;
+
+/// A text with some of its bytes changed to one of these, left out, doubled and swapped.
+pub(crate) fn damaged(text: &[u8], bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut text = text.to_vec();
+    for _ in 0..1 + random.below(4) {
+        let (from, to) = (random.below(text.len()), random.below(text.len()));
+        match random.below(4) {
+            0 => text[from] = bytes[random.below(bytes.len())],
+            1 => drop(text.drain(from.min(to)..from.max(to))),
+            2 => text.extend_from_within(from.min(to)..from.max(to)),
+            _ => text.swap(from, to),
+        }
+        if text.is_empty() {
+            break;
+        }
+    }
+    text
+}
 
 fn at(line: usize, column: usize) -> Position {
     Position { line, column }

@@ -246,7 +246,7 @@ impl MpichFile {
             .map(|(decision, plan)| otherwise(decision, plan));
         let others: Vec<String> = others.collect();
         let Some((first, _)) = decisions.into_iter().next() else {
-            return undecided(DecidedBy::Library(
+            return Decision::by_other(DecidedBy::Library(
                 "MPICH chooses no algorithm for it".to_owned(),
             ));
         };
@@ -290,11 +290,9 @@ impl MpichFile {
             .filter(|node| !matches!(node.what, What::Test(_)));
         choices
             .filter(|node| !used.contains(&node.at))
-            .map(|node| Problem {
-                at: node.at,
-                what: format!("`{}`", node.key),
-                effect: "no call of the trace comes here".to_owned(),
-                instead: None,
+            .map(|node| {
+                let what = format!("`{}`", node.key);
+                Problem::new(node.at, what, "no call of the trace comes here")
             })
             .collect()
     }
@@ -355,7 +353,7 @@ impl MpichFile {
         };
         Decision {
             line,
-            ..undecided(DecidedBy::Failure(why))
+            ..Decision::by_other(DecidedBy::Failure(why))
         }
     }
 
@@ -378,10 +376,12 @@ impl MpichFile {
                 .first()
                 .map(|step| self.settings.device(step.collective))
             {
-                Some((false, Some(setting))) => return undecided(DecidedBy::Setting(setting)),
+                Some((false, Some(setting))) => {
+                    return Decision::by_other(DecidedBy::Setting(setting));
+                }
                 _ => "no composition of the file fits: an algorithm of the whole communicator",
             };
-            return undecided(DecidedBy::Library(why.to_owned()));
+            return Decision::by_other(DecidedBy::Library(why.to_owned()));
         };
         let algorithm = node
             .key
@@ -396,13 +396,13 @@ impl MpichFile {
         Decision {
             line: Some(node.at.line),
             algorithm: Some(inside),
-            ..undecided(DecidedBy::Rule)
+            ..Decision::by_other(DecidedBy::Rule)
         }
     }
 
     fn of_algorithms(&self, outer: &[&Step]) -> Decision {
         let Some(first) = outer.first() else {
-            return undecided(DecidedBy::Library(
+            return Decision::by_other(DecidedBy::Library(
                 "the call returns before it chooses".to_owned(),
             ));
         };
@@ -418,7 +418,7 @@ impl MpichFile {
             line: self.line(outer),
             algorithm: Some(names(outer)),
             depends,
-            ..undecided(by)
+            ..Decision::by_other(by)
         }
     }
 }
@@ -465,16 +465,6 @@ fn usual(key: &str) -> bool {
         "is_block_regular=yes",
     ]
     .contains(&key)
-}
-
-fn undecided(by: DecidedBy) -> Decision {
-    Decision {
-        line: None,
-        algorithm: None,
-        replaced_by: None,
-        depends: None,
-        by,
-    }
 }
 
 /// What happens if the tests that are not known come out as they do for `plan`.

@@ -1,9 +1,11 @@
 use collbench_formats::Operation;
+use collbench_stats::random::Random;
 
 use super::*;
-use crate::call::CallClass;
+use crate::call::class;
 use crate::decision::DecidedBy;
 use crate::explain::Explained;
+use crate::json::tests::damaged;
 use crate::problem::Position;
 
 /// Not one of the files that are compiled in, but small enough to be read.
@@ -31,6 +33,20 @@ fn changed(from: &str, to: &str) -> (Fate, String) {
     assert!(SMALL.contains(from), "{from}");
     let (fate, problems) = check(&SMALL.replacen(from, to, 1));
     (fate, problems.join("\n"))
+}
+
+/// What becomes of the small file with one text for another, and the lines that are said of it, in any order.
+#[track_caller]
+fn assert_each_says<const N: usize>(cases: [(&str, &str, &str); N], expected: Fate) {
+    for (from, to, lines) in cases {
+        let (fate, problems) = changed(from, to);
+        assert_eq!(fate, expected, "{to}");
+        let mut found: Vec<&str> = problems.lines().collect();
+        let mut wanted: Vec<&str> = lines.lines().collect();
+        found.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(found, wanted, "{to}");
+    }
 }
 
 #[test]
@@ -77,15 +93,7 @@ fn what_ends_the_program_in_init_is_found_with_its_place_and_what_to_write() {
             "3:65: `comm_size=pow2` beside a choice: MPI_Init ends the program (unrecognized key)",
         ),
     ];
-    for (from, to, expected) in cases {
-        let (fate, problems) = changed(from, to);
-        assert_eq!(fate, Fate::Aborts, "{to}");
-        let mut found: Vec<&str> = problems.lines().collect();
-        let mut wanted: Vec<&str> = expected.lines().collect();
-        found.sort_unstable();
-        wanted.sort_unstable();
-        assert_eq!(found, wanted, "{to}");
-    }
+    assert_each_says(cases, Fate::Aborts);
 }
 
 #[test]
@@ -127,15 +135,7 @@ fn what_the_library_reads_otherwise_than_it_is_meant_is_found() {
             "3:23: MPIR_Bcast_intra_binomial for barrier: the first MPI_Barrier that comes here ends the program\n5:32: MPIR_Bcast_intra_binomial for barrier: the first MPI_Barrier that comes here ends the program\n5:9: `avg_msg_size<=2048`, which is not defined for barrier: the first MPI_Barrier that comes here ends the program\n6:30: MPIR_Bcast_intra_scatter_ring_allgather for barrier: the first MPI_Barrier that comes here ends the program",
         ),
     ];
-    for (from, to, expected) in cases {
-        let (fate, problems) = changed(from, to);
-        assert_eq!(fate, Fate::Loads, "{to}");
-        let mut found: Vec<&str> = problems.lines().collect();
-        let mut wanted: Vec<&str> = expected.lines().collect();
-        found.sort_unstable();
-        wanted.sort_unstable();
-        assert_eq!(found, wanted, "{to}");
-    }
+    assert_each_says(cases, Fate::Loads);
 }
 
 #[test]
@@ -290,18 +290,6 @@ proptest::proptest! {
         for name in ["bcast", "reduce", "scan"] {
             let _ = chooser.plans(&Call::new(name, 8).unwrap(), &Layout::consecutive(&[2, 1]), 1);
         }
-    }
-}
-
-fn class(operation: Operation, per_host: &[u32], bytes: (u64, u64)) -> CallClass {
-    CallClass {
-        operation,
-        n_processes: per_host.iter().sum(),
-        processes_per_host: per_host.to_vec(),
-        bytes,
-        calls: 1,
-        failed: 0,
-        ran: None,
     }
 }
 
@@ -579,13 +567,7 @@ fn what_cannot_be_written_is_refused_with_the_reason() {
 
 #[test]
 fn measured_choices_hold_from_their_bytes_on() {
-    let measured =
-        |operation, n_processes, bytes, algorithm: Option<&str>| crate::choices::Choice {
-            operation,
-            n_processes,
-            bytes,
-            algorithm: algorithm.map(str::to_owned),
-        };
+    let measured = crate::choices::choice;
     let ring = Some("scatter_ring_allgather");
     let list = [
         measured(Operation::Bcast, 4, 8, Some("binomial")),
@@ -637,13 +619,7 @@ fn measured_choices_hold_from_their_bytes_on() {
 /// Texts with bytes changed, left out, doubled and swapped; a million with `COLLBENCH_TESTS_LONG`.
 #[test]
 fn no_damaged_file_makes_it_panic_or_loop() {
-    let mut state = 1_u64;
-    let mut below = |n: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(state >> 33).unwrap() % n
-    };
+    let mut random = Random::of(&[1]);
     let n_texts = if std::env::var_os("COLLBENCH_TESTS_LONG").is_some() {
         1_000_000
     } else {
@@ -652,19 +628,7 @@ fn no_damaged_file_makes_it_panic_or_loop() {
     let ch4 = read_as(Kind::Ch4, b"{}", four());
     let settings = Settings::default();
     for _ in 0..n_texts {
-        let mut text = SMALL.as_bytes().to_vec();
-        for _ in 0..1 + below(4) {
-            let (from, to) = (below(text.len()), below(text.len()));
-            match below(4) {
-                0 => text[from] = b"{}[]\":,=<>0 \\\x00\xff"[below(15)],
-                1 => drop(text.drain(from.min(to)..from.max(to))),
-                2 => text.extend_from_within(from.min(to)..from.max(to)),
-                _ => text.swap(from, to),
-            }
-            if text.is_empty() {
-                break;
-            }
-        }
+        let text = damaged(SMALL.as_bytes(), b"{}[]\":,=<>0 \\\x00\xff", &mut random);
         let mpir = read_as(Kind::Mpir, &text, four());
         let chooser = Chooser {
             version: four(),

@@ -429,15 +429,12 @@ impl Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::open_mpi::Version;
-
-    fn library(name: &str) -> Library {
-        Library::of(Version::find(name).unwrap()).unwrap()
-    }
+    use crate::open_mpi::library_of;
+    use collbench_stats::random::Random;
 
     /// Problems of a text, as `LINE:COLUMN what`.
     fn problems(text: &str, name: &str) -> Vec<String> {
-        let library = library(name);
+        let library = library_of(name);
         let file = ClassicFile::read(text.as_bytes(), library);
         let problems = check(text.as_bytes(), &file, library);
         let shown = problems
@@ -557,20 +554,14 @@ mod tests {
 
     #[test]
     fn a_rule_is_dead_if_no_size_comes_to_it() {
-        let mut random = 7u64;
-        let mut below = |n: u64| {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (random >> 33) % n
-        };
-        let library = library("Open MPI 4.1.4");
+        let mut random = Random::of(&[7]);
+        let library = library_of("Open MPI 4.1.4");
         let (mut n_dead, mut n_alive) = (0, 0);
         for _ in 0..500 {
-            let n = 1 + below(6);
+            let n = 1 + random.below(6);
             let mut text = format!("1\n11\n1\n2\n{n}\n0 1 0 0\n");
             for _ in 1..n {
-                text += &format!("{} 1 0 0\n", below(10));
+                text += &format!("{} 1 0 0\n", random.below(10));
             }
             let file = ClassicFile::read(text.as_bytes(), library);
             let rules = &file.operations[0].communicators[0];
@@ -591,7 +582,7 @@ mod tests {
 
     #[test]
     fn any_bytes_are_checked() {
-        let mut random = 1u64;
+        let mut random = Random::of(&[1]);
         let pieces = [
             "0",
             "1",
@@ -612,10 +603,7 @@ mod tests {
         for _ in 0..if is_long { 1_000_000 } else { 20_000 } {
             let mut text = String::new();
             for _ in 0..30 {
-                random = random
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                text += pieces[(random >> 33) as usize % pieces.len()];
+                text += pieces[random.below(pieces.len())];
             }
             for name in ["Open MPI 4.1.4", "Open MPI 5.0.11"] {
                 problems(&text, name);

@@ -195,12 +195,7 @@ pub fn unused(file: &JsonFile, library: Library, calls: &[Explained<'_>]) -> Vec
             .iter()
             .filter(|call| call.class.operation == table.operation);
         if of_operation.next().is_none() {
-            problems.push(Problem {
-                at: operation.at,
-                what: format!("rules for {}", table.name),
-                effect: format!("the trace has no {name}: none of its calls reaches these rules"),
-                instead: None,
-            });
+            problems.push(Problem::absent(operation.at, table.name, table.operation));
             continue;
         }
         for rule in operation.entries.iter().flat_map(|entry| &entry.rules) {
@@ -208,12 +203,9 @@ pub fn unused(file: &JsonFile, library: Library, calls: &[Explained<'_>]) -> Vec
                 .algorithm
                 .is_some_and(|(_, at)| !lines.contains(&at.line))
             {
-                problems.push(Problem {
-                    at: rule.at,
-                    what: format!("the rule of {} for sizes {}", table.name, sizes(rule)),
-                    effect: format!("it decides no {name} of the trace"),
-                    instead: None,
-                });
+                let what = format!("the rule of {} for sizes {}", table.name, sizes(rule));
+                let effect = format!("it decides no {name} of the trace");
+                problems.push(Problem::new(rule.at, what, effect));
             }
         }
     }

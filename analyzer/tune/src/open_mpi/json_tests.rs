@@ -1,19 +1,20 @@
 //! Files in JSON: what is read, what decides, what is wrong.
 
 use collbench_formats::Operation;
+use collbench_stats::random::Random;
 
 use super::json_check::{check, unused};
 use super::json_file::JsonFile;
-use super::library::Library;
+use super::library::{Library, library_of};
 use super::run::Settings;
 use super::tuned::{Call, TunedFile, decide, starts};
-use super::version::Version;
-use crate::call::CallClass;
+use crate::call::class;
 use crate::decision::{DecidedBy, Decision};
 use crate::explain::{Explained, divide};
+use crate::json::tests::damaged;
 
 fn six() -> Library {
-    Library::of(Version::find("Open MPI 6.0.0").unwrap()).unwrap()
+    library_of("Open MPI 6.0.0")
 }
 
 fn read(text: &str) -> JsonFile {
@@ -34,18 +35,6 @@ fn problems(text: &str) -> Vec<String> {
     all.iter()
         .map(|problem| format!("{} {}", problem.at, problem.what))
         .collect()
-}
-
-fn class(operation: Operation, hosts: &[u32], bytes: (u64, u64)) -> CallClass {
-    CallClass {
-        operation,
-        n_processes: hosts.iter().sum(),
-        processes_per_host: hosts.to_vec(),
-        bytes,
-        calls: 1,
-        failed: 0,
-        ran: None,
-    }
 }
 
 fn decision(text: &str, operation: Operation, hosts: &[u32], bytes: u64) -> Decision {
@@ -275,22 +264,9 @@ fn rules_that_no_call_of_a_trace_comes_to_are_told() {
     assert_eq!(lines, [4, 7, 8, 9]);
 }
 
-/// Numbers that look drawn at random.
-struct Drawn(u64);
-
-impl Drawn {
-    fn below(&mut self, n: usize) -> usize {
-        let Self(state) = self;
-        *state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(*state >> 33).unwrap() % n
-    }
-}
-
 #[test]
 fn a_rule_is_dead_if_no_call_comes_to_it() {
-    let mut drawn = Drawn(1);
+    let mut drawn = Random::of(&[1]);
     let (mut n_dead, mut n_alive) = (0, 0);
     for _ in 0..400 {
         let mut entries = Vec::new();
@@ -349,24 +325,12 @@ fn a_rule_is_dead_if_no_call_comes_to_it() {
 /// Texts with bytes changed, left out, doubled and swapped; a million with `COLLBENCH_TESTS_LONG`.
 #[test]
 fn no_damaged_file_makes_it_panic_or_loop() {
-    let mut drawn = Drawn(1);
+    let mut drawn = Random::of(&[1]);
     let is_long = std::env::var_os("COLLBENCH_TESTS_LONG").is_some();
     let whole = with(RULES);
     let mut n_read = 0;
     for _ in 0..if is_long { 1_000_000 } else { 2000 } {
-        let mut text = whole.as_bytes().to_vec();
-        for _ in 0..1 + drawn.below(4) {
-            let (from, to) = (drawn.below(text.len()), drawn.below(text.len()));
-            match drawn.below(4) {
-                0 => text[from] = b"{}[]\":,-0e1.' \\\x00\xff"[drawn.below(17)],
-                1 => drop(text.drain(from.min(to)..from.max(to))),
-                2 => text.extend_from_within(from.min(to)..from.max(to)),
-                _ => text.swap(from, to),
-            }
-            if text.is_empty() {
-                break;
-            }
-        }
+        let text = damaged(whole.as_bytes(), b"{}[]\":,-0e1.' \\\x00\xff", &mut drawn);
         let file = JsonFile::read(&text, six());
         n_read += u64::from(file.ignored().is_none());
         let n_lines = 1 + text.iter().filter(|&&byte| byte == b'\n').count();

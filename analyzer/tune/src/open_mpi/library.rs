@@ -47,3 +47,10 @@ impl Library {
         tables.find(|table| table.id == id)
     }
 }
+
+/// The library of a name that has a table, for tests.
+#[cfg(test)]
+pub(crate) fn library_of(name: &str) -> Library {
+    let version = Version::find(name).expect("a version");
+    Library::of(version).expect("its table")
+}

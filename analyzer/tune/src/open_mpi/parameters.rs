@@ -24,12 +24,9 @@ pub(super) fn limit(
     let name = algorithm.name;
     let from = from.max(2);
     let is_of = |is_right: bool, numbers: &str, other: &str| {
-        (to == Some(from) && !is_right).then(|| Problem {
-            at,
-            what: format!("{name} is for {numbers}, these rules are for {from} processes"),
-            effect: format!("the library takes {other} instead"),
-            instead: None,
-        })
+        let what = format!("{name} is for {numbers}, these rules are for {from} processes");
+        let effect = format!("the library takes {other} instead");
+        (to == Some(from) && !is_right).then(|| Problem::new(at, what, effect))
     };
     match algorithm.limit {
         Limit::TwoProcesses if (from, to) != (2, Some(2)) => Some(Problem {

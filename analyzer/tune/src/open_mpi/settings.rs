@@ -160,7 +160,7 @@ impl Parameters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::open_mpi::Version;
+    use crate::open_mpi::library_of;
 
     #[test]
     fn the_command_line_goes_before_the_environment_and_that_before_files() {
@@ -183,7 +183,7 @@ mod tests {
             parameters.from("coll_tuned_use_dynamic_rules"),
             Some("a.conf")
         );
-        let library = Library::of(Version::find("Open MPI 5.0.11").unwrap()).unwrap();
+        let library = library_of("Open MPI 5.0.11");
         let settings = parameters.settings(library);
         assert_eq!(settings.forced, BTreeMap::from([("bcast".to_owned(), 6)]));
     }

@@ -66,32 +66,21 @@ pub fn decide(file: TunedFile<'_>, library: Library, settings: &Settings, call: 
         && !settings.ignores_rules
     {
         let why = format!("MPI_Init crashes in line {}", fault.at.line);
-        return by_other(DecidedBy::Failure(why));
+        return Decision::by_other(DecidedBy::Failure(why));
     }
     if let Some(by) = without_tuned(library, settings, call) {
-        return by_other(by);
+        return Decision::by_other(by);
     }
     let Some(table) = library.operation(call.operation) else {
-        return by_other(DecidedBy::Component(
+        return Decision::by_other(DecidedBy::Component(
             "coll_tuned has no rules for this operation".to_owned(),
         ));
     };
     if table.returns_without_data && call.bytes == 0 {
         let why = "a call without data returns before anything is decided";
-        return by_other(DecidedBy::Library(why.to_owned()));
+        return Decision::by_other(DecidedBy::Library(why.to_owned()));
     }
     inside_tuned(file, library, settings, table, call)
-}
-
-/// A decision of something whose result is not modelled.
-fn by_other(by: DecidedBy) -> Decision {
-    Decision {
-        line: None,
-        algorithm: None,
-        replaced_by: None,
-        depends: None,
-        by,
-    }
 }
 
 /// What decides instead of `coll_tuned`.
@@ -135,7 +124,7 @@ fn inside_tuned(
     let forced = settings.forced.get(table.name).copied();
     if settings.ignores_rules {
         let why = "coll_tuned_use_dynamic_rules is not set, so that neither file nor forced algorithm holds";
-        return by_other(DecidedBy::Library(why.to_owned()));
+        return Decision::by_other(DecidedBy::Library(why.to_owned()));
     }
     let look_up = |element: u64| {
         let size = table.size.of(call.bytes, call.n_processes, element);
@@ -167,7 +156,7 @@ fn inside_tuned(
         (_, Some(forced)) => return by_force(forced),
         (LookUp::Rule(_), None) => without_choice(table, "the rule has algorithm 0"),
         (LookUp::NoSize(why), None) => without_choice(table, why),
-        (LookUp::Nothing(why), None) => by_other(DecidedBy::Library(why.clone())),
+        (LookUp::Nothing(why), None) => Decision::by_other(DecidedBy::Library(why.clone())),
     };
     decision.line = line;
     if call.element.is_none()
@@ -227,7 +216,7 @@ impl ClassicFile {
 fn without_choice(table: &OperationTable, why: &str) -> Decision {
     Decision {
         algorithm: table.otherwise.map(str::to_owned),
-        ..by_other(DecidedBy::Library(why.to_owned()))
+        ..Decision::by_other(DecidedBy::Library(why.to_owned()))
     }
 }
 
@@ -244,13 +233,13 @@ fn follow(
     let id = i64::from(does.algorithm as i32);
     let Some(algorithm) = table.algorithms.iter().find(|of| of.id == id) else {
         let why = format!("{} has no algorithm {id} (MPI_ERR_ARG)", table.name);
-        return by_other(DecidedBy::Failure(why));
+        return Decision::by_other(DecidedBy::Failure(why));
     };
     if algorithm.limit == Limit::TwoProcesses && call.n_processes != 2 {
         let what = "is for two processes only (MPI_ERR_UNSUPPORTED_OPERATION)";
         return Decision {
             algorithm: Some(algorithm.function.to_owned()),
-            ..by_other(DecidedBy::Failure(format!("{} {what}", algorithm.name)))
+            ..Decision::by_other(DecidedBy::Failure(format!("{} {what}", algorithm.name)))
         };
     }
     let least = algorithm.least_fan_out;
@@ -258,12 +247,12 @@ fn follow(
         let what = format!("goes round without end with a fan-out below {least}");
         return Decision {
             algorithm: Some(algorithm.function.to_owned()),
-            ..by_other(DecidedBy::Failure(format!("{} {what}", algorithm.name)))
+            ..Decision::by_other(DecidedBy::Failure(format!("{} {what}", algorithm.name)))
         };
     }
     let mut decision = Decision {
         algorithm: Some(algorithm.function.to_owned()),
-        ..by_other(DecidedBy::Rule)
+        ..Decision::by_other(DecidedBy::Rule)
     };
     match replacement(table, algorithm, call, does.segment) {
         Replacement::No => {}

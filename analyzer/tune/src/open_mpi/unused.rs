@@ -26,12 +26,7 @@ pub fn unused(file: &ClassicFile, library: Library, calls: &[Explained<'_>]) -> 
             .collect();
         let name = table.operation.name();
         if of_operation.is_empty() {
-            problems.push(Problem {
-                at: operation.at,
-                what: format!("rules for {}", table.name),
-                effect: format!("the trace has no {name}: none of its calls reaches these rules"),
-                instead: None,
-            });
+            problems.push(Problem::absent(operation.at, table.name, table.operation));
             continue;
         }
         let mut by_place: BTreeMap<Position, Vec<&Explained<'_>>> = BTreeMap::new();
@@ -42,14 +37,11 @@ pub fn unused(file: &ClassicFile, library: Library, calls: &[Explained<'_>]) -> 
         }
         for sizes in &operation.communicators {
             let Some(of_size) = by_place.get(&sizes.at) else {
-                problems.push(Problem {
-                    at: sizes.at,
-                    what: format!("rules of {} for {} processes", table.name, sizes.size),
-                    effect: format!(
-                        "no {name} of the trace is on a communicator that comes to them"
-                    ),
-                    instead: None,
-                });
+                problems.push(Problem::new(
+                    sizes.at,
+                    format!("rules of {} for {} processes", table.name, sizes.size),
+                    format!("no {name} of the trace is on a communicator that comes to them"),
+                ));
                 continue;
             };
             let known = of_size.iter().filter_map(|call| call.size);
@@ -62,12 +54,9 @@ pub fn unused(file: &ClassicFile, library: Library, calls: &[Explained<'_>]) -> 
                 if lines.contains(&rule.size.1.line) {
                     continue;
                 }
-                problems.push(Problem {
-                    at: rule.size.1,
-                    what: format!("the rule of {} for size {}", table.name, rule.size.0),
-                    effect: format!("it decides no {name} of the trace{seen}"),
-                    instead: None,
-                });
+                let what = format!("the rule of {} for size {}", table.name, rule.size.0);
+                let effect = format!("it decides no {name} of the trace{seen}");
+                problems.push(Problem::new(rule.size.1, what, effect));
             }
         }
     }

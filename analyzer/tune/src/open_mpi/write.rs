@@ -213,9 +213,10 @@ mod tests {
     use collbench_formats::Operation;
 
     use super::*;
+    use crate::choices::choice;
     use crate::open_mpi::{
-        Call, ClassicFile, JsonFile, Placement, Settings, TunedFile, Version, check, check_json,
-        decide,
+        Call, ClassicFile, JsonFile, Placement, Settings, TunedFile, check, check_json, decide,
+        library_of,
     };
 
     /// Of all operations with rules, choices of all algorithms.
@@ -228,12 +229,8 @@ mod tests {
                     if !is_by_size && of != nth % table.algorithms.len() {
                         continue;
                     }
-                    choices.push(Choice {
-                        operation: table.operation,
-                        n_processes,
-                        bytes: 1000 << of,
-                        algorithm: Some(algorithm.name.to_owned()),
-                    });
+                    let (operation, bytes) = (table.operation, 1000 << of);
+                    choices.push(choice(operation, n_processes, bytes, Some(algorithm.name)));
                 }
             }
         }
@@ -243,7 +240,7 @@ mod tests {
     #[test]
     fn what_is_written_decides_as_was_chosen() {
         for name in ["Open MPI 4.1.4", "Open MPI 5.0.11"] {
-            let library = Library::of(Version::find(name).unwrap()).unwrap();
+            let library = library_of(name);
             let choices = all(library);
             let written = write(&choices, library, "rules.txt");
             assert_eq!(written.left_out, [""; 0]);
@@ -297,13 +294,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_told() {
-        let library = Library::of(Version::find("Open MPI 4.1.4").unwrap()).unwrap();
-        let choice = |operation, bytes, algorithm: &str| Choice {
-            operation,
-            n_processes: 4,
-            bytes,
-            algorithm: Some(algorithm.to_owned()),
-        };
+        let library = library_of("Open MPI 4.1.4");
+        let choice = |operation, bytes, algorithm| choice(operation, 4, bytes, Some(algorithm));
         let choices = [
             choice(Operation::Gatherv, 8, "linear"),
             choice(Operation::Allgather, 8, "sparbit"),
@@ -329,9 +321,8 @@ mod tests {
 
     #[test]
     fn json_is_as_the_schema_of_6_0_says() {
-        let of = |name: &str| Library::of(Version::find(name).unwrap()).unwrap();
-        let library = of("Open MPI 5.0.11");
-        let written = write_json(&all(library), of("Open MPI 6.0.0"), "rules.json");
+        let all = all(library_of("Open MPI 5.0.11"));
+        let written = write_json(&all, library_of("Open MPI 6.0.0"), "rules.json");
         assert_eq!(
             written.left_out,
             [
@@ -397,8 +388,7 @@ mod tests {
 
     #[test]
     fn json_is_read_back_and_decides_as_was_chosen() {
-        let of = |name: &str| Library::of(Version::find(name).unwrap()).unwrap();
-        let (five, six) = (of("Open MPI 5.0.11"), of("Open MPI 6.0.0"));
+        let (five, six) = (library_of("Open MPI 5.0.11"), library_of("Open MPI 6.0.0"));
         let choices = all(five);
         let text = write_json(&choices, six, "rules.json").text;
         let file = JsonFile::read(text.as_bytes(), six);

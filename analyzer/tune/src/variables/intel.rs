@@ -10,7 +10,7 @@ use collbench_formats::Operation;
 use super::{Equivalent, exports, rules_of, same, sourced};
 use crate::choices::Choice;
 use crate::open_mpi::CountedSize;
-use crate::written::{Written, head};
+use crate::written::Written;
 
 /// What the table says in plain words alone.
 pub(super) const EQUIVALENTS: &[Equivalent] = &[
@@ -74,14 +74,5 @@ pub fn write(choices: &[Choice], file_name: &str) -> Written {
         "2021.13 on it calls them presets, of which there are more: measure whether they do the same.".to_owned(),
         "Untested: Intel MPI does not show which algorithm runs.".to_owned(),
     ];
-    let text = if rules.is_empty() {
-        String::new()
-    } else {
-        head(&sentences, &commands) + &exports(&variables)
-    };
-    Written {
-        text,
-        commands,
-        left_out,
-    }
+    exports(&rules, &variables, &sentences, commands, left_out)
 }

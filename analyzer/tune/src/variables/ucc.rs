@@ -10,7 +10,7 @@ use collbench_formats::Operation;
 use super::{Equivalent, Rule, exports, rules_of, same, sourced};
 use crate::choices::Choice;
 use crate::open_mpi::CountedSize;
-use crate::written::{Written, head};
+use crate::written::Written;
 
 /// One whose radix is that of a variable.
 const fn radix(
@@ -137,16 +137,7 @@ pub fn write(choices: &[Choice], file_name: &str) -> Written {
             .to_owned(),
         "Untested: UCC does not show which algorithm runs.".to_owned(),
     ];
-    let text = if rules.is_empty() {
-        String::new()
-    } else {
-        head(&sentences, &commands) + &exports(&variables)
-    };
-    Written {
-        text,
-        commands,
-        left_out,
-    }
+    exports(&rules, &variables, &sentences, commands, left_out)
 }
 
 fn token(rule: &Rule) -> String {

@@ -167,6 +167,17 @@ enum Format {
     Json,
 }
 
+impl Format {
+    /// Prints the text or the document.
+    fn print(self, text: impl FnOnce() -> String, json: impl FnOnce() -> String) -> io::Result<()> {
+        let printed = match self {
+            Self::Text => text(),
+            Self::Json => json(),
+        };
+        print(printed.as_bytes())
+    }
+}
+
 /// An invalid command line.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -347,11 +358,7 @@ fn explain(options: &Rules, path: &Path, recorded: Option<&Recorded>) -> anyhow:
         problems,
         calls,
     };
-    let text = match options.format {
-        Format::Text => report.to_text(),
-        Format::Json => report.to_json(),
-    };
-    print(text.as_bytes())?;
+    (options.format).print(|| report.to_text(), || report.to_json())?;
     Ok(if report.problems.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -376,11 +383,7 @@ fn differences(
         calls: classes.map(|class| class.calls).sum(),
         changes: changes.collect(),
     };
-    let text = match options.format {
-        Format::Text => differences.to_text(),
-        Format::Json => differences.to_json(),
-    };
-    print(text.as_bytes())?;
+    (options.format).print(|| differences.to_text(), || differences.to_json())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 use collbench_analyzer::RunFiles;
 use collbench_text::inert;
-use collbench_text::output::{print, write_file};
+use collbench_text::output::write_file;
 use collbench_tree_files::TreeFile;
 use collbench_tune::predict::{
     Benchmarked, Given, MadeFrom, MeasuredLinks, NamedTreeFile, Recorded, Written, predict, score,
@@ -106,11 +106,7 @@ pub(crate) fn run(options: &Predict) -> anyhow::Result<ExitCode> {
     if let Some(output) = &options.output {
         write_file(output, &json(), options.force)?;
     }
-    let text = match options.format {
-        Format::Text => predictions.to_text(),
-        Format::Json => json(),
-    };
-    print(text.as_bytes())?;
+    (options.format).print(|| predictions.to_text(), json)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -206,10 +202,6 @@ pub(crate) fn compare(options: &Score) -> anyhow::Result<ExitCode> {
     if let Some(output) = &options.output {
         write_file(output, &score.to_svg(), options.force)?;
     }
-    let text = match options.format {
-        Format::Text => score.to_text(),
-        Format::Json => score.to_json(),
-    };
-    print(text.as_bytes())?;
+    (options.format).print(|| score.to_text(), || score.to_json())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use collbench_analyzer::RunFiles;
 use collbench_text::inert;
-use collbench_text::output::{print, write_file};
+use collbench_text::output::write_file;
 use collbench_text::quantity::{counted, duration};
 use collbench_tune::open_mpi::Parameters;
 use collbench_tune::predict::{Given, Recorded};
@@ -148,11 +148,7 @@ pub(crate) fn run(options: &Run) -> anyhow::Result<ExitCode> {
         write_file(&results.path(DOCUMENT), &json, false)?;
         results.keep()?;
     }
-    let text = match options.format {
-        Format::Text => outcome.to_text(),
-        Format::Json => json,
-    };
-    print(text.as_bytes())?;
+    (options.format).print(|| outcome.to_text(), || json)?;
     let status = match outcome.differs {
         Some(_) => ExitCode::FAILURE,
         None => ExitCode::SUCCESS,

@@ -113,11 +113,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         return write(options, format, &found);
     }
     let trace = inert::path(trace);
-    let text = match options.format {
-        Format::Text => found.to_text(&command(&trace, options)),
-        Format::Json => found.to_json((&trace, files.checksum()), settings),
-    };
-    print(text.as_bytes())?;
+    (options.format).print(
+        || found.to_text(&command(&trace, options)),
+        || found.to_json((&trace, files.checksum()), settings),
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 

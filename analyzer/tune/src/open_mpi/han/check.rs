@@ -310,12 +310,7 @@ pub fn unused(file: &HanFile, calls: &[Explained<'_>]) -> Vec<Problem> {
             table::operation(call.class.operation).is_some_and(|of| of.id == table.id)
         });
         if of_operation.next().is_none() {
-            problems.push(Problem {
-                at: operation.at,
-                what: format!("rules for {}", table.name),
-                effect: format!("the trace has no {name}: none of its calls reaches these rules"),
-                instead: None,
-            });
+            problems.push(Problem::absent(operation.at, table.name, table.operation));
             continue;
         }
         let global = operation
@@ -324,12 +319,9 @@ pub fn unused(file: &HanFile, calls: &[Explained<'_>]) -> Vec<Problem> {
             .filter(|of| of.level == Level::Global);
         for rule in global.flat_map(|of| &of.sizes).flat_map(|of| &of.rules) {
             if !lines.contains(&rule.component.1.line) {
-                problems.push(Problem {
-                    at: rule.size.1,
-                    what: format!("the rule of {} for size {}", table.name, rule.size.0),
-                    effect: format!("it decides no {name} of the trace"),
-                    instead: None,
-                });
+                let what = format!("the rule of {} for size {}", table.name, rule.size.0);
+                let effect = format!("it decides no {name} of the trace");
+                problems.push(Problem::new(rule.size.1, what, effect));
             }
         }
     }

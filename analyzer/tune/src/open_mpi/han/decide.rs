@@ -42,17 +42,6 @@ fn algorithm_of(han: &HanSettings, table: &HanOperationTable) -> Option<(usize, 
 /// The component that does what no other one can.
 const NEXT: &str = "coll_tuned";
 
-/// A decision of something whose result is not modelled.
-fn by_other(by: DecidedBy) -> Decision {
-    Decision {
-        line: None,
-        algorithm: None,
-        replaced_by: None,
-        depends: None,
-        by,
-    }
-}
-
 /// What decides a call of a class with so many bytes of one process.
 #[must_use]
 pub fn decide(
@@ -63,10 +52,10 @@ pub fn decide(
     bytes: u64,
 ) -> Decision {
     if let Some(by) = without_han(file, library, settings, class) {
-        return by_other(by);
+        return Decision::by_other(by);
     }
     let Some(table) = table::operation(class.operation) else {
-        return by_other(DecidedBy::Component(
+        return Decision::by_other(DecidedBy::Component(
             "coll_han does not do this operation".to_owned(),
         ));
     };
@@ -74,7 +63,7 @@ pub fn decide(
         (library.operation(class.operation)).is_some_and(|of| of.returns_without_data);
     if returns_without_data && bytes == 0 {
         let why = "a call without data returns before anything is decided";
-        return by_other(DecidedBy::Library(why.to_owned()));
+        return Decision::by_other(DecidedBy::Library(why.to_owned()));
     }
     let mut decision = inside_han(file, settings, table, class, bytes);
     if class.processes_per_host.is_empty() {
@@ -156,7 +145,7 @@ fn inside_han(
     let mut decision = Decision {
         line,
         algorithm: Some(format!("coll_{}", component.name())),
-        ..by_other(by)
+        ..Decision::by_other(by)
     };
     let hosts = &class.processes_per_host;
     let is_alone = !hosts.is_empty() && hosts.iter().all(|&n| n == 1);

@@ -5,32 +5,19 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::super::library::Library;
+use super::super::library::{Library, library_of};
 use super::super::run::{HanSettings, Settings};
-use super::super::version::Version;
 use super::{HanFile, Level, check, decide, starts};
 use crate::call::CallClass;
 use crate::decision::DecidedBy;
 use crate::problem::Problem;
 
-fn library(name: &str) -> Library {
-    Library::of(Version::find(name).unwrap()).unwrap()
-}
-
 fn five() -> Library {
-    library("Open MPI 5.0.11")
+    library_of("Open MPI 5.0.11")
 }
 
 fn class(operation: Operation, processes_per_host: &[u32]) -> CallClass {
-    CallClass {
-        operation,
-        n_processes: processes_per_host.iter().sum(),
-        processes_per_host: processes_per_host.to_vec(),
-        bytes: (0, 1 << 20),
-        calls: 1,
-        failed: 0,
-        ran: None,
-    }
+    crate::call::class(operation, processes_per_host, (0, 1 << 20))
 }
 
 /// What follows for a bcast of so many bytes.
@@ -141,7 +128,7 @@ fn settings_go_before_rules_and_stand_in_for_them() {
     assert!(matches!(by(&settings).by, DecidedBy::Component(_)));
     let of_4_1 = decide(
         &file,
-        library("Open MPI 4.1.4"),
+        library_of("Open MPI 4.1.4"),
         &Settings::default(),
         &class,
         100,
@@ -228,7 +215,7 @@ fn what_cannot_be_read_makes_the_library_ignore_all() {
 
 #[test]
 fn in_4_1_levels_are_numbers_and_coll_han_is_off() {
-    let of_4_1 = library("Open MPI 4.1.4");
+    let of_4_1 = library_of("Open MPI 4.1.4");
     let told = problems("1 bcast 1 2 1 1 2 0 tuned 8 han @simple\n", of_4_1);
     assert_eq!(
         told,
@@ -310,15 +297,15 @@ proptest! {
         let text = format!("{begin}{}", words.join(" "));
         let n_lines = 1 + text.matches('\n').count();
         for name in ["Open MPI 4.1.4", "Open MPI 5.0.11"] {
-            let file = HanFile::read(text.as_bytes(), library(name));
-            let told = check(&file, library(name));
+            let file = HanFile::read(text.as_bytes(), library_of(name));
+            let told = check(&file, library_of(name));
             let is_inside = |problem: &Problem| problem.at.line <= n_lines;
             prop_assert!(told.iter().all(is_inside), "{told:?}");
             // A file that the library ignores has a problem.
             prop_assert!(file.faults.is_empty() || !told.is_empty());
             let class = class(Operation::Bcast, &[2, 2]);
             for bytes in starts(&file, &class) {
-                let decision = decide(&file, library(name), &Settings::default(), &class, bytes);
+                let decision = decide(&file, library_of(name), &Settings::default(), &class, bytes);
                 prop_assert!(decision.line.is_none_or(|line| line <= n_lines));
                 prop_assert!(decision.line.is_none() || file.faults.is_empty());
             }

@@ -129,21 +129,14 @@ mod tests {
 
     use super::super::{HanFile, check, decide};
     use super::*;
-    use crate::call::CallClass;
+    use crate::call::class;
+    use crate::choices::choice;
     use crate::decision::DecidedBy;
-    use crate::open_mpi::{Settings, Version};
+    use crate::open_mpi::Settings;
+    use crate::open_mpi::library_of;
 
     fn five() -> Library {
-        Library::of(Version::find("Open MPI 5.0.11").unwrap()).unwrap()
-    }
-
-    fn choice(operation: Operation, n: u32, bytes: u64, algorithm: Option<&str>) -> Choice {
-        Choice {
-            operation,
-            n_processes: n,
-            bytes,
-            algorithm: algorithm.map(str::to_owned),
-        }
+        library_of("Open MPI 5.0.11")
     }
 
     #[test]
@@ -179,15 +172,7 @@ mod tests {
             (Operation::Allreduce, 6, 1024, "coll_han intra"),
             (Operation::Gather, 4, 8, "coll_han simple"),
         ] {
-            let class = CallClass {
-                operation,
-                n_processes: n,
-                processes_per_host: vec![n / 2; 2],
-                bytes: (bytes, bytes),
-                calls: 1,
-                failed: 0,
-                ran: None,
-            };
+            let class = class(operation, &[n / 2; 2], (bytes, bytes));
             // With one process on each host coll_han would give the call away.
             if n == 2 {
                 continue;
