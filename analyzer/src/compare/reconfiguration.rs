@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use collbench_stats::random::mix;
+
 use crate::results::trees::{OwnContributor, OwnWrapper};
 
 /// Two wrappers that correspond, or one that has no counterpart.
@@ -41,12 +43,7 @@ impl RankSet {
 
 /// 128 bits in which equal sums of different sets do not occur.
 fn hash(rank: u32) -> u128 {
-    let mix = |seed: u64| {
-        let mut x = u64::from(rank).wrapping_add(seed);
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    };
+    let mix = |seed: u64| mix(u64::from(rank).wrapping_add(seed));
     u128::from(mix(0x9e37_79b9_7f4a_7c15)) << 64 | u128::from(mix(0x3c6e_f372_fe94_f82a))
 }
 

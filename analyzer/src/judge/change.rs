@@ -218,6 +218,7 @@ impl Judge<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use collbench_stats::random::Random;
 
     const PARTIES: Parties<'_> = Parties {
         ever_last: &[Party { n_processes: 1 }; 4],
@@ -301,17 +302,14 @@ mod tests {
 
     #[test]
     fn last_by_lot_is_hardly_ever_a_change() {
-        let mut state = 5u64;
+        let mut random = Random::of(&[5]);
         let mut changes = 0;
         for _ in 0..300 {
             let sections: Vec<[u64; 4]> = (0..24)
                 .map(|_| {
                     let mut last = [0; 4];
                     for _ in 0..25 {
-                        state = state
-                            .wrapping_mul(6364136223846793005)
-                            .wrapping_add(1442695040888963407);
-                        last[(state >> 62) as usize] += 1;
+                        last[random.below(4)] += 1;
                     }
                     last
                 })

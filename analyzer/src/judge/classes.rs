@@ -147,6 +147,7 @@ fn representative(features: &[Features], members: &[usize]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use collbench_stats::random::Random;
 
     const TOLERANCE: [f64; 3] = [10.0; 3];
 
@@ -199,13 +200,10 @@ mod tests {
 
     #[test]
     fn the_cut_is_the_one_that_trying_all_finds() {
-        let mut state = 3u64;
+        let mut random = Random::of(&[3]);
         for _ in 0..200 {
             let features: Vec<Features> = (0..9)
-                .map(|_| {
-                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
-                    [Some((state >> 55) as i64), None, None]
-                })
+                .map(|_| [Some(random.below(512) as i64), None, None])
                 .collect();
             let part: Vec<usize> = (0..9).collect();
             let squares = |part: &[i64]| {

@@ -214,6 +214,7 @@ fn sum_below(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use collbench_stats::random::Random;
 
     fn lateness(last: &[u64], caused_ns: &[i64]) -> Lateness {
         Lateness {
@@ -294,15 +295,12 @@ mod tests {
     fn the_heaviest_of_many_blameless_processes_is_rarely_accused() {
         // Last by lot, 64 processes, 200 instances, 300 runs: without the correction for having
         // picked the heaviest, about every other run would have a culprit.
-        let mut state = 1u64;
+        let mut random = Random::of(&[1]);
         let mut accused = 0;
         for _ in 0..300 {
             let mut last = [0u64; 64];
             for _ in 0..200 {
-                state = state
-                    .wrapping_mul(6364136223846793005)
-                    .wrapping_add(1442695040888963407);
-                last[(state >> 58) as usize] += 1;
+                last[random.below(64)] += 1;
             }
             let verdict = Verdict::reach(&lateness(&last, &[1_000; 64]), &|_| 0, 1_000, 1);
             accused += u32::from(verdict.culprit.is_some());

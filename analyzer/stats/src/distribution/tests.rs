@@ -2,6 +2,7 @@ use hdrhistogram::Histogram;
 use proptest::prelude::*;
 
 use super::*;
+use crate::random::Random;
 
 /// Summary figures by the textbook formulas, in floating point, from all samples.
 fn brute_force(samples: &[i64]) -> [f64; 5] {
@@ -115,12 +116,11 @@ proptest! {
     fn many_samples_give_quantiles_within_a_thousandth(
         seed in any::<u64>(), spread in 1u32..40,
     ) {
-        let mut state = seed | 1;
+        let mut random = Random::of(&[seed]);
         let samples: Vec<i64> = (0..6000)
             .map(|_| {
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let bits = (state >> 33) % u64::from(spread);
-                ((state >> 20) & ((1 << bits) | ((1 << bits) - 1))) as i64 - 50
+                let bits = random.below(spread as usize);
+                (random.bits() & ((1 << bits) | ((1 << bits) - 1))) as i64 - 50
             })
             .collect();
         let summary = distribution(&samples).summary(None).unwrap();
@@ -248,12 +248,8 @@ proptest! {
     ) {
         let mut all: Vec<i64> = samples.iter().map(|s| s >> (s & 31)).collect::<Vec<_>>().repeat(n_times);
         all.extend(extreme);
-        let mut state = seed;
-        let mut draw = |n: usize| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) as usize % n
-        };
-        let part_of: Vec<usize> = all.iter().map(|_| draw(n_parts)).collect();
+        let mut random = Random::of(&[seed]);
+        let part_of: Vec<usize> = all.iter().map(|_| random.below(n_parts)).collect();
         for precision in PRECISIONS {
             let whole = of_precision(precision, &all);
             let mut parts: Vec<Distribution> = (0..n_parts)
@@ -274,8 +270,8 @@ proptest! {
                 .collect();
             // Merges any two of them until one is left.
             while parts.len() > 1 {
-                let one = parts.swap_remove(draw(parts.len()));
-                let at = draw(parts.len());
+                let one = parts.swap_remove(random.below(parts.len()));
+                let at = random.below(parts.len());
                 parts[at].merge(&one);
             }
             prop_assert_eq!(bytes(&parts[0]), bytes(&whole));
@@ -294,13 +290,8 @@ proptest! {
     fn many_samples_give_the_quantiles_of_a_histogram_of_three_digits(
         seed in any::<u64>(), spread in 1u32..50, n in 4097usize..9000,
     ) {
-        let mut state = seed | 1;
-        let samples: Vec<i64> = (0..n)
-            .map(|_| {
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                ((state >> 12) % (1 << spread)) as i64
-            })
-            .collect();
+        let mut random = Random::of(&[seed]);
+        let samples: Vec<i64> = (0..n).map(|_| random.below(1 << spread) as i64).collect();
         let mut histogram = Histogram::<u64>::new(3).unwrap();
         samples.iter().for_each(|&sample| histogram.record(sample as u64).unwrap());
         let counts: Vec<(i64, u64)> = histogram

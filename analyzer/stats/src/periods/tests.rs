@@ -1,16 +1,12 @@
 //! Periods that are there are found, and none where there is none.
 
 use super::*;
+use crate::random::Random;
 
 /// Pseudorandom numbers in 0..1, the same in every run.
 fn random(seed: u64) -> impl FnMut() -> f64 {
-    let mut state = seed;
-    move || {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    }
+    let mut random = Random::of(&[seed]);
+    move || random.unit()
 }
 
 const SECOND: f64 = 1e9;
