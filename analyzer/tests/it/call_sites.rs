@@ -3,12 +3,14 @@
 use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::{Comparison, ComparisonVerdict, SiteFigures};
 use collbench_formats::{
-    CallSite, CallSiteChange, CallSiteForecast, CompletingCall, Definition, Initiation, Layer,
-    LayerState, Module, NO_CALL_SITE, NO_MODULE, NextCallSite, Operation, Record, SCRIPT,
-    ScriptFunction, SiteFrame,
+    CallSite, CallSiteChange, CallSiteForecast, CompletingCall, Definition, Layer, LayerState,
+    Module, NO_CALL_SITE, NO_MODULE, NextCallSite, Operation, Record, SCRIPT, ScriptFunction,
+    SiteFrame,
 };
 
-use crate::built::{START, TestChunk, TestProcess, TestTrace, begin, call, complete, only};
+use crate::built::{
+    START, TestChunk, TestProcess, TestTrace, begin, call, complete, initiation, only,
+};
 
 fn site(index: u32) -> Record {
     site_at(index, 1)
@@ -186,10 +188,7 @@ fn a_nonblocking_operation_is_called_where_it_is_initiated() {
         .map(|rank| process(rank, &["/tmp/app"], &[("/tmp/app", 16), ("/tmp/app", 32)]))
         .collect();
     for process in &mut processes {
-        let of = Initiation::Nonblocking {
-            communicator: 0,
-            position: 0,
-        };
+        let of = initiation(0, 0);
         process.call(site(0));
         process.call(begin(Operation::Ibarrier, 0, -1, 0, (100, 110)));
         process.call(site_at(1, 110));

@@ -4,21 +4,24 @@ use std::fs;
 
 use collbench_analyzer::Selection;
 use collbench_formats::{Activity, GapTime, Operation, Record};
+use collbench_stats::random::Random;
 use proptest::prelude::*;
 
 use crate::built::{
-    TestProcess, TestTrace, analyze, analyze_in_windows, analyze_part, shown, split,
+    TestProcess, TestTrace, analyze, analyze_in_windows, analyze_part, assert_has, shown, split,
 };
+
+/// All calls, but for what is selected.
+fn selected(select: fn(&mut Selection)) -> Selection {
+    let mut selection = Selection::default();
+    select(&mut selection);
+    selection
+}
 
 /// Ranks that call by lot, on the world and on two halves.
 fn lottery(seed: u64, shift: u64) -> TestTrace {
-    let mut state = seed;
-    let mut draw = |n: u64| {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (state >> 33) % n
-    };
+    let mut random = Random::of(&[seed]);
+    let mut draw = |n: usize| random.below(n) as u64;
     let mut trace = TestTrace::new(4);
     for rank in 0..4u32 {
         let members: &[u32] = if rank < 2 { &[0, 1] } else { &[2, 3] };
@@ -192,20 +195,14 @@ fn what_is_looked_at_is_what_was_asked_for_and_is_there() {
 fn restrictions_take_whole_instances_and_change_no_other_figure() {
     let trace = lottery(5, 0);
     let whole = trace.analyze();
-    let part = |selection: Selection| trace.analyze_part(&selection);
+    let part = |select: fn(&mut Selection)| trace.analyze_part(&selected(select));
 
-    let bcast = part(Selection {
-        operations: vec!["bcast".into()],
-        ..Selection::default()
-    });
+    let bcast = part(|of| of.operations = vec!["bcast".into()]);
     assert_eq!(bcast.totals.len(), 1);
     assert_eq!(bcast.totals["MPI_Bcast"], whole.totals["MPI_Bcast"]);
     assert_eq!(bcast.remarks.last().unwrap().code(), "restricted");
 
-    let half = part(Selection {
-        communicators: vec!["0".into()],
-        ..Selection::default()
-    });
+    let half = part(|of| of.communicators = vec!["0".into()]);
     assert!(half.operations.iter().all(|o| o.communicator == Some(0)));
     let calls = |analysis: &collbench_analyzer::Analysis, id| -> u64 {
         let operations = analysis.operations.iter();
@@ -216,28 +213,19 @@ fn restrictions_take_whole_instances_and_change_no_other_figure() {
     };
     assert_eq!(calls(&half, 0), calls(&whole, 0));
 
-    let early = Selection {
-        to_ns: Some(30_000),
-        ..Selection::default()
-    };
-    let late = Selection {
-        from_ns: Some(30_000),
-        ..Selection::default()
-    };
+    let early = part(|of| of.to_ns = Some(30_000));
+    let late = part(|of| of.from_ns = Some(30_000));
     let sum = |analysis: collbench_analyzer::Analysis| -> (u64, i64) {
         let totals = analysis.totals.values();
         totals.fold((0, 0), |(i, t), total| {
             (i + total.instances, t + total.call_time_ns)
         })
     };
-    let (a, b) = (sum(part(early)), sum(part(late)));
+    let (a, b) = (sum(early), sum(late));
     assert_eq!((a.0 + b.0, a.1 + b.1), sum(whole.clone()));
     assert!(a.0 > 0 && b.0 > 0);
 
-    let two = part(Selection {
-        ranks: vec![(1, 1), (3, 3)],
-        ..Selection::default()
-    });
+    let two = part(|of| of.ranks = vec![(1, 1), (3, 3)]);
     assert_eq!(two.ranks[1].wait_ns, whole.ranks[1].wait_ns);
     assert_eq!((two.ranks[0].calls, two.ranks[3].calls), (0, 60));
 }
@@ -245,38 +233,28 @@ fn restrictions_take_whole_instances_and_change_no_other_figure() {
 #[test]
 fn restrictions_that_mean_nothing_are_refused() {
     let directory = lottery(1, 0).in_directory();
-    let refusal = |selection: Selection| {
-        let result = analyze_part(directory.path(), &selection);
+    let refusal = |select: fn(&mut Selection)| {
+        let result = analyze_part(directory.path(), &selected(select));
         result.unwrap_err().to_string()
     };
-    let message = refusal(Selection {
-        operations: vec!["MPI_Send".into()],
-        ..Selection::default()
-    });
+    let message = refusal(|of| of.operations = vec!["MPI_Send".into()]);
     assert!(
         message.contains("MPI_Send") && message.contains("MPI_Allreduce"),
         "{message}"
     );
-    let message = refusal(Selection {
-        communicators: vec!["solver".into()],
-        ..Selection::default()
-    });
+    let message = refusal(|of| of.communicators = vec!["solver".into()]);
     assert!(
         message.contains("solver") && message.contains("MPI_COMM_WORLD"),
         "{message}"
     );
-    let message = refusal(Selection {
-        ranks: vec![(2, 9)],
-        ..Selection::default()
-    });
+    let message = refusal(|of| of.ranks = vec![(2, 9)]);
     assert!(
         message.contains("2-9") && message.contains("0 to 3"),
         "{message}"
     );
-    let message = refusal(Selection {
-        from_ns: Some(5),
-        to_ns: Some(5),
-        ..Selection::default()
+    let message = refusal(|of| {
+        of.from_ns = Some(5);
+        of.to_ns = Some(5);
     });
-    assert!(message.contains("--from"), "{message}");
+    assert_has(&message, "--from");
 }

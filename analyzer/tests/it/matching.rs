@@ -4,13 +4,13 @@ use collbench_analyzer::RunFiles;
 use collbench_analyzer::results::Remark;
 use collbench_analyzer::steps::{Adder, Clocks, Communicators, Merge, Outcome, Run, match_calls};
 use collbench_formats::{
-    CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Initiation, Operation,
+    CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Operation,
     PersistentCollective, Record, Running, UNKNOWN_COMMUNICATOR,
 };
 
 use crate::built::{
     START, TestChunk, TestTrace, analyze_in_windows, begin, call, codes, communicator, complete,
-    inter, message, only, shown, split, start, totals,
+    initiation, inter, message, only, shown, split, start, started, totals,
 };
 
 /// Number of complete instances.
@@ -101,10 +101,7 @@ fn what_is_under_way_all_the_time_does_not_hold_up_what_comes_behind() {
         for n in 1..20_000 {
             process.call(call(Operation::Barrier, 0, -1, 0, (10 * n, 10 * n + 5)));
         }
-        let of = Initiation::Nonblocking {
-            communicator: 0,
-            position: 0,
-        };
+        let of = initiation(0, 0);
         let ended = (300_000, 300_001);
         process.call(complete(of, CompletingCall::Wait, 1, ended));
     }
@@ -140,10 +137,7 @@ fn starts_of_many_persistent_collectives_on_few_communicators_do_not_fill_the_me
                 1,
                 (at, at + 1),
             ));
-            let of = Initiation::Persistent {
-                definition,
-                start: number,
-            };
+            let of = started(definition, number);
             process.call(complete(of, CompletingCall::Wait, 1, (at + 2, at + 3)));
         }
     }
@@ -206,9 +200,9 @@ fn calls_of_the_library_itself_have_an_order_of_their_own_and_are_not_counted() 
     };
     // Rank 0 makes its internal call before, rank 1 after the first barrier.
     trace.processes[0].call(internal(1));
-    trace.world(Operation::Barrier, -1, 0, &[(10, 30), (20, 30)]);
+    trace.barrier(&[(10, 30), (20, 30)]);
     trace.processes[1].call(internal(40));
-    trace.world(Operation::Barrier, -1, 0, &[(110, 130), (120, 130)]);
+    trace.barrier(&[(110, 130), (120, 130)]);
     let analysis = trace.analyze();
     assert_eq!(only(&analysis, "MPI_Barrier").instances, 2);
     assert_eq!(analysis.totals.len(), 1);
@@ -246,11 +240,7 @@ fn threads_of_a_process_are_merged_by_the_time_of_entering() {
     trace.processes[1]
         .call(call(Operation::Barrier, 0, -1, 0, (11, 20)))
         .call(call(Operation::Barrier, 0, -1, 0, (51, 60)));
-    trace.processes[1].chunks.push(TestChunk {
-        thread: 1,
-        records: vec![call(Operation::Allreduce, 0, -1, 8, (31, 40))],
-        ..TestChunk::default()
-    });
+    trace.processes[1].thread(1, vec![call(Operation::Allreduce, 0, -1, 8, (31, 40))]);
     let analysis = trace.analyze();
     assert_eq!(codes(&analysis), Vec::<&str>::new());
     assert_eq!(only(&analysis, "MPI_Barrier").instances, 2);
@@ -261,12 +251,7 @@ fn threads_of_a_process_are_merged_by_the_time_of_entering() {
 fn thirty_barriers() -> TestTrace {
     let mut trace = TestTrace::new(2);
     for n in 0..30u64 {
-        trace.world(
-            Operation::Barrier,
-            -1,
-            0,
-            &[(100 * n, 100 * n + 50), (100 * n + n, 100 * n + 50)],
-        );
+        trace.barrier(&[(100 * n, 100 * n + 50), (100 * n + n, 100 * n + 50)]);
     }
     trace
 }
@@ -375,12 +360,7 @@ fn calls_on_an_unknown_communicator_are_counted_not_matched() {
 fn a_constructor_over_a_group_is_matched_by_the_communicator_that_it_makes() {
     let mut trace = TestTrace::new(4);
     // Ranks 1 and 3 make one among barriers of all; they have no place in the order of these.
-    trace.world(
-        Operation::Barrier,
-        -1,
-        0,
-        &[(10, 20), (10, 20), (10, 20), (10, 20)],
-    );
+    trace.barrier(&[(10, 20), (10, 20), (10, 20), (10, 20)]);
     for (rank, stamps) in [(1u32, (30, 90)), (3, (50, 95))] {
         let made = Communicator {
             constructor: Operation::CommCreateGroup.code(),
@@ -394,7 +374,7 @@ fn a_constructor_over_a_group_is_matched_by_the_communicator_that_it_makes() {
             stamps,
         ));
     }
-    trace.world(Operation::Barrier, -1, 0, &[(100, 120); 4]);
+    trace.barrier(&[(100, 120); 4]);
     let analysis = trace.analyze();
     assert_eq!(only(&analysis, "MPI_Barrier").instances, 2);
     let made = only(&analysis, "MPI_Comm_create_group");

@@ -10,12 +10,7 @@ use crate::built::{START, TestTrace, call, codes, inter, only, split, totals};
 #[test]
 fn a_barrier_splits_into_lag_core_and_departure_wait() {
     let mut trace = TestTrace::new(3);
-    trace.world(
-        Operation::Barrier,
-        -1,
-        0,
-        &[(100, 540), (400, 500), (250, 560)],
-    );
+    trace.barrier(&[(100, 540), (400, 500), (250, 560)]);
     let analysis = trace.analyze();
     let barrier = only(&analysis, "MPI_Barrier");
     let sums = totals(barrier);
@@ -256,18 +251,8 @@ fn arrivals_within_the_granularity_of_the_clock_are_not_resolved() {
         process.identity.clock.granularity_ticks = 10;
     }
     // First at 0, then two within 10 ns: last unresolved, only the first position known.
-    trace.world(
-        Operation::Barrier,
-        -1,
-        0,
-        &[(0, 500), (100, 511), (110, 600)],
-    );
-    trace.world(
-        Operation::Barrier,
-        -1,
-        0,
-        &[(1000, 1500), (1100, 1511), (1111, 1600)],
-    );
+    trace.barrier(&[(0, 500), (100, 511), (110, 600)]);
+    trace.barrier(&[(1000, 1500), (1100, 1511), (1111, 1600)]);
     let analysis = trace.analyze();
     let barrier = only(&analysis, "MPI_Barrier");
     assert_eq!(barrier.last_arrivals, [0, 0, 1]);
@@ -332,12 +317,7 @@ fn a_wait_for_a_root_on_another_host_is_left_out() {
 fn a_process_alone_on_its_host_has_nobody_to_wait_for_that_could_be_compared() {
     let mut trace = TestTrace::new(3);
     trace.processes[2].on_host("n02");
-    trace.world(
-        Operation::Barrier,
-        -1,
-        0,
-        &[(0, 500), (100, 510), (50, 520)],
-    );
+    trace.barrier(&[(0, 500), (100, 510), (50, 520)]);
     let analysis = trace.analyze();
     let barrier = only(&analysis, "MPI_Barrier");
     assert_eq!(totals(barrier)["wait"], Some((2, 100)));
@@ -362,12 +342,7 @@ fn ticks_of_the_processor_become_ns_by_the_anchors_of_the_whole_host() {
         process.is_finalized = false;
         process.definitions.truncate(1);
     }
-    trace.world(
-        Operation::Barrier,
-        -1,
-        0,
-        &[(2 * START + 4000, 2 * START + 6000); 2],
-    );
+    trace.barrier(&[(2 * START + 4000, 2 * START + 6000); 2]);
     let directory = trace.in_directory();
     // The other anchors (of chunks) are in ns: leave them out of this one.
     let files = collbench_analyzer::RunFiles::open(directory.path()).unwrap();

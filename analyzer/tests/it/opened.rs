@@ -2,11 +2,10 @@
 //! that it was opened on.
 
 use collbench_formats::{
-    Communicator, CommunicatorKind, CompletingCall, FENCE_NO_PRECEDE, Initiation, NO_RANK,
-    Operation,
+    Communicator, CommunicatorKind, CompletingCall, FENCE_NO_PRECEDE, NO_RANK, Operation,
 };
 
-use crate::built::{TestTrace, begin, call, complete, only};
+use crate::built::{TestTrace, begin, call, complete, initiation, only};
 
 /// What process `rank` of `size` calls the file or window number `position` that was opened on its
 /// `MPI_COMM_WORLD`.
@@ -139,7 +138,7 @@ fn a_file_that_not_all_are_known_to_have_opened_is_shown_on_its_communicator_too
             .call(call(Operation::FileOpen, 2, -1, 0, (10, 0)));
         process.is_finalized = false;
     }
-    trace.world(Operation::Barrier, -1, 0, &[(5, 6); 3]);
+    trace.barrier(&[(5, 6); 3]);
     let analysis = trace.analyze();
     let open = only(&analysis, "MPI_File_open");
     assert_eq!(
@@ -192,10 +191,7 @@ fn access_in_two_calls_is_begun_and_completed() {
     for process in &mut trace.processes {
         let rank = process.identity.rank;
         process.define(of_file(2, 0, (rank, 2)));
-        let of = |position| Initiation::Nonblocking {
-            communicator: 2,
-            position,
-        };
+        let of = |position| initiation(2, position);
         process
             .call(call(Operation::FileOpen, 2, -1, 0, (10, 20)))
             .call(begin(Operation::FileReadAllBegin, 2, -1, 80, (30, 40)))
@@ -294,7 +290,7 @@ fn files_that_cannot_be_are_entries_of_their_own() {
                 .call(call(Operation::FileOpen, on, -1, 0, (at, at + 10)));
         }
     }
-    trace.world(Operation::Barrier, -1, 0, &[(5000, 5010); 3]);
+    trace.barrier(&[(5000, 5010); 3]);
     let analysis = trace.analyze();
     assert_eq!(only(&analysis, "MPI_Barrier").instances, 1);
     let opened: u64 = analysis

@@ -9,11 +9,11 @@ use collbench_analyzer::steps::{
     Adder, Clocks, Communicators, Merge, Outcome, Run, Sums, Tally, match_calls,
 };
 use collbench_analyzer::{RunFiles, Selection};
-use collbench_formats::{CODE_FAILED, CompletingCall, Direction, Initiation, Operation, ROOT_NONE};
+use collbench_formats::{CODE_FAILED, CompletingCall, Direction, Operation, ROOT_NONE};
 use collbench_stats::random::Random;
 use proptest::prelude::*;
 
-use crate::built::{TestTrace, begin, call, complete, message, phase, split};
+use crate::built::{TestTrace, begin, call, complete, initiation, message, phase, split};
 
 const WRITTEN: Configuration = standard();
 
@@ -226,10 +226,7 @@ fn drawn(seed: u64, is_long: bool, has_messages: bool) -> TestTrace {
             if operation.is_nonblocking() {
                 let begun = (enter, enter + 10);
                 process.call(begin(operation, on as u32, root, bytes, begun));
-                let of = Initiation::Nonblocking {
-                    communicator: on as u32,
-                    position,
-                };
+                let of = initiation(on as u32, position);
                 if odd != Some(2) {
                     let ended = (enter + 20, leave);
                     process.call(complete(of, CompletingCall::Wait, 1, ended));

@@ -4,7 +4,7 @@
 use collbench_analyzer::results::{RankSummary, Remark, Summary};
 use collbench_formats::{CODE_FAILED, Direction, Operation, Record};
 
-use crate::built::{TestTrace, begin, call, codes, message, only};
+use crate::built::{TestTrace, begin, call, codes, message, one, only};
 
 /// A call that returned an error code.
 fn refused(mut record: Record) -> Record {
@@ -67,9 +67,7 @@ fn what_was_refused_is_counted_and_in_no_figure() {
     let ranks = |of: fn(&RankSummary) -> i64| analysis.ranks.iter().map(of).collect::<Vec<_>>();
     assert_eq!(ranks(|rank| rank.calls.cast_signed()), [3, 3]);
     assert_eq!(ranks(|rank| rank.call_time_ns), [4_000, 3_500]);
-    let [remark] = &analysis.remarks[..] else {
-        panic!("{:?}", analysis.remarks);
-    };
+    let remark = one(&analysis.remarks);
     let found = Remark::FailedCalls {
         n_calls: 3,
         n_instances: 2,
@@ -81,7 +79,7 @@ fn what_was_refused_is_counted_and_in_no_figure() {
 fn a_core_below_zero_on_one_host_is_not_put_down_to_clocks() {
     let mut trace = TestTrace::new(2);
     // The second rank comes when the first has left.
-    trace.world(Operation::Barrier, -1, 0, &[(100, 200), (300, 400)]);
+    trace.barrier(&[(100, 200), (300, 400)]);
     let analysis = trace.analyze();
     assert_eq!(codes(&analysis), ["negative_core"]);
     let found = Remark::NegativeCore {
@@ -121,9 +119,7 @@ fn a_root_that_is_no_rank_is_not_taken_for_different_roots() {
     assert_eq!(codes(&same), ["failed_calls"]);
     assert!(same.mismatches.is_empty());
     let different = analysis([7, 1]);
-    let [found] = &different.mismatches[..] else {
-        panic!("{:?}", different.mismatches);
-    };
+    let found = one(&different.mismatches);
     assert_eq!(found.kind, "roots");
 }
 
@@ -131,7 +127,7 @@ fn a_root_that_is_no_rank_is_not_taken_for_different_roots() {
 fn a_collective_in_which_recording_stopped_is_not_opaque() {
     let opaque = |stopped_at: u64| {
         let mut trace = with_messages(&[]);
-        trace.world(Operation::Barrier, -1, 0, &[(12_000, 13_000); 2]);
+        trace.barrier(&[(12_000, 13_000); 2]);
         trace.processes[1].stopped_at = stopped_at;
         let analysis = trace.analyze();
         let has_remark = codes(&analysis).contains(&"opaque_collectives");

@@ -6,11 +6,23 @@ use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 
 pub(crate) const SEEDS: u64 = 20;
 
+/// Says which scenario and seed it is of which a check fails.
+struct Checked<'s>(&'s str, u64);
+
+impl Drop for Checked<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{}, seed {}", self.0, self.1);
+        }
+    }
+}
+
 /// Analyses a scenario of a folder of `tests/scenarios` for each of [`SEEDS`] seeds.
-pub(crate) fn each_seed(folder: &str, scenario: &str, mut check: impl FnMut(u64, &Analysis)) {
+pub(crate) fn each_seed(folder: &str, scenario: &str, mut check: impl FnMut(&Analysis)) {
     let file = format!("tests/scenarios/{folder}/{scenario}");
     for seed in 0..SEEDS {
-        check(seed, &analysis_of(&file, Some(seed)));
+        let _checked = Checked(scenario, seed);
+        check(&analysis_of(&file, Some(seed)));
     }
 }
 

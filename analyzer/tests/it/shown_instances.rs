@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_analyzer::results::InstanceTimes;
 use collbench_analyzer::{Analysis, Selection};
-use collbench_formats::{CompletingCall, Direction, Initiation, Operation};
+use collbench_formats::{CompletingCall, Direction, Operation};
 use collbench_stats::random::Random;
 
-use crate::built::{TestTrace, begin, call, communicator, complete, message, phase};
+use crate::built::{TestTrace, begin, call, communicator, complete, initiation, message, phase};
 
 /// Enter and leave of each rank.
 type Stamps = [(u64, u64); 2];
@@ -31,7 +31,7 @@ fn barriers(n: usize) -> Vec<Stamps> {
 fn analysis(barriers: &[Stamps]) -> Analysis {
     let mut trace = TestTrace::new(2);
     for stamps in barriers {
-        trace.world(Operation::Barrier, -1, 0, stamps);
+        trace.barrier(stamps);
     }
     trace.analyze()
 }
@@ -151,10 +151,7 @@ fn the_wait_of_a_nonblocking_call_is_in_the_call_that_completed_it() {
     let mut trace = TestTrace::new(2);
     let waits = [(500, 900), (600, 910)];
     for ((process, enter), wait) in trace.processes.iter_mut().zip([100, 800]).zip(waits) {
-        let of = Initiation::Nonblocking {
-            communicator: 0,
-            position: 0,
-        };
+        let of = initiation(0, 0);
         let stamps = (enter, enter + 10);
         process.call(begin(Operation::Ibarrier, 0, -1, 0, stamps));
         let stamps = (wait.0.max(stamps.1), wait.1);
@@ -198,12 +195,7 @@ fn messages_are_kept_with_both_ends() {
 #[test]
 fn ranks_that_are_not_selected_are_left_out_unless_they_arrived_last() {
     let mut trace = TestTrace::new(4);
-    trace.world(
-        Operation::Barrier,
-        -1,
-        0,
-        &[(100, 540), (90, 500), (450, 560), (110, 550)],
-    );
+    trace.barrier(&[(100, 540), (90, 500), (450, 560), (110, 550)]);
     let selection = Selection {
         ranks: vec![(0, 1)],
         ..Selection::default()

@@ -2,11 +2,11 @@
 
 use collbench_analyzer::Analysis;
 use collbench_formats::{
-    CompletingCall, Definition, Direction, Initiation, Operation, PersistentCollective, Record,
+    CompletingCall, Definition, Direction, Operation, PersistentCollective, Record,
 };
 
 use crate::built::{
-    START, TestChunk, TestTrace, call, codes, complete, message, only, start, totals,
+    START, TestChunk, TestTrace, call, codes, complete, message, only, start, started, totals,
 };
 
 /// Ms, in the ticks of these traces.
@@ -18,12 +18,7 @@ fn barriers() -> TestTrace {
     for n in 0..10 {
         let (first, second) = (n * MS + 10, n * MS + 50_010);
         let leave = n * MS + 100_010;
-        trace.world(
-            Operation::Barrier,
-            -1,
-            0,
-            &[(first, leave), (second, leave)],
-        );
+        trace.barrier(&[(first, leave), (second, leave)]);
     }
     trace
 }
@@ -194,10 +189,7 @@ fn starts_of_one_call_may_stand_on_both_sides_of_a_chunk_that_was_opened_for_one
         }
         let begun = (500, 600);
         let start = |index| start(Operation::BarrierInit, 0, index, 2, begun);
-        let of = |definition| Initiation::Persistent {
-            definition,
-            start: 0,
-        };
+        let of = |definition| started(definition, 0);
         let end = |index| complete(of(index), CompletingCall::Waitall, 2, (700, 800));
         process.call(start(0));
         process.chunks.push(TestChunk {
@@ -236,9 +228,7 @@ fn without_an_end_a_call_may_come_hours_but_not_weeks_after_all_others() {
     for (later, is_possible) in [(5 * hour, true), (14 * 24 * hour, false)] {
         let mut trace = barriers();
         trace.processes[1].call(call(Operation::Barrier, 0, -1, 0, (later, 0)));
-        for process in &mut trace.processes {
-            process.is_finalized = false;
-        }
+        trace.is_killed();
         let analysis = trace.analyze();
         let is_told = codes(&analysis).contains(&"impossible_stamps");
         assert_eq!(is_told, !is_possible);

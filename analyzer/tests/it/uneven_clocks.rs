@@ -1,6 +1,6 @@
 //! Clocks that do not go evenly: each has a remark that names the host.
 
-use collbench_formats::{ClockSource, Operation};
+use collbench_formats::ClockSource;
 
 use collbench_analyzer::results::Remark;
 
@@ -14,7 +14,7 @@ fn run(source: ClockSource, ahead: &[[u64; 3]]) -> TestTrace {
     let mut trace = TestTrace::new(1);
     let seconds = ahead.len() as u64;
     let end = seconds * SECOND;
-    trace.world(Operation::Barrier, -1, 0, &[(end, end + 500)]);
+    trace.barrier(&[(end, end + 500)]);
     let identity = &mut trace.processes[0].identity;
     identity.clock.source = source;
     let readings = ahead.iter().zip(0..);

@@ -7,7 +7,8 @@ use std::process::{Command, Output, Stdio};
 use collbench_formats::Operation;
 use tempfile::TempDir;
 
-use crate::built::{TestTrace, call};
+use crate::built::{TestTrace, assert_has, call};
+use crate::generated::printed;
 
 fn analyze(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_collbench-analyze"))
@@ -18,7 +19,7 @@ fn analyze(arguments: &[&str]) -> Output {
 
 fn good() -> TempDir {
     let mut trace = TestTrace::new(2);
-    trace.world(Operation::Barrier, -1, 0, &[(0, 400), (300, 410)]);
+    trace.barrier(&[(0, 400), (300, 410)]);
     trace.world(Operation::Bcast, 0, 8, &[(1000, 1400), (900, 1410)]);
     trace.in_directory()
 }
@@ -58,10 +59,8 @@ fn a_screen_without_a_terminal_has_as_many_columns_as_the_variable_says() {
 #[test]
 fn text_names_the_report_and_the_report_is_there() {
     let directory = good();
-    let output = analyze(&[path(&directory)]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(text.contains("report/index.html"), "{text}");
+    let text = printed(&[path(&directory)]);
+    assert_has(&text, "report/index.html");
     assert!(!text.contains('\x1b'), "no escapes into a pipe: {text}");
     let report = directory.path().join("report");
     assert_eq!(
@@ -124,12 +123,10 @@ fn a_look_at_a_part_leaves_the_report_of_the_whole_and_says_where_its_own_is() {
         (&["--from", "100"], "report-from-100s"),
         (&["--to", "1.5e-6"], "report-to-0.0000015s"),
     ] {
-        let output = analyze(&[options, &[path(&directory)]].concat());
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(output.status.code(), Some(0), "{text}");
+        let text = printed(&[options, &[path(&directory)]].concat());
         let page = format!("{name}/index.html");
         assert!(text.trim_end().ends_with(&page), "{text}");
-        assert!(text.contains("  part  only "), "{text}");
+        assert_has(&text, "  part  only ");
         let document: serde_json::Value =
             serde_json::from_slice(&content(&format!("{name}/analysis.json"))).unwrap();
         assert!(document["restriction"].is_object() && !content(&page).is_empty());
@@ -172,7 +169,7 @@ fn an_incomplete_trace_ends_with_3_a_missing_one_with_1() {
     );
 
     let mut trace = TestTrace::new(2);
-    trace.world(Operation::Barrier, -1, 0, &[(500, 400), (300, 410)]);
+    trace.barrier(&[(500, 400), (300, 410)]);
     let directory = trace.in_directory();
     let output = analyze(&["--no-pictures", path(&directory)]);
     assert_eq!(output.status.code(), Some(3), "a leave before its enter");
@@ -188,10 +185,8 @@ fn an_incomplete_trace_ends_with_3_a_missing_one_with_1() {
 #[test]
 fn several_traces_are_compared_and_one_that_is_incomplete_ends_with_3() {
     let (one, two) = (good(), good());
-    let output = analyze(&["--no-pictures", path(&one), path(&two)]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(text.contains("B against A"), "{text}");
+    let text = printed(&["--no-pictures", path(&one), path(&two)]);
+    assert_has(&text, "B against A");
     let output = analyze(&[
         "--no-pictures",
         "--format",
@@ -225,8 +220,8 @@ fn a_comparison_leaves_pictures_its_document_and_a_page() {
     let (one, two, out) = (good(), good(), TempDir::new().unwrap());
     let report = out.path().join("report");
     let output = ["-o", report.to_str().unwrap(), path(&one), path(&two)];
-    let text = String::from_utf8(analyze(&output).stdout).unwrap();
-    assert!(text.contains("report/index.html"), "{text}");
+    let text = printed(&output);
+    assert_has(&text, "report/index.html");
     assert_eq!(
         names_in(&report),
         [
@@ -280,7 +275,7 @@ fn a_report_that_cannot_be_written_is_an_error_that_names_a_way_out() {
     let output = analyze(&[path(&directory), "-o", blocked.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8(output.stderr).unwrap();
-    assert!(message.contains("--no-pictures"), "{message}");
+    assert_has(&message, "--no-pictures");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
         text.contains("MPI_Barrier") && !text.contains("index.html"),
@@ -311,11 +306,6 @@ fn help_version_completions_and_man_page_are_there() {
         (&["--completions", "bash"], "complete"),
         (&["--man"], ".TH collbench-analyze"),
     ] {
-        let output = analyze(arguments);
-        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
-        assert!(
-            String::from_utf8(output.stdout).unwrap().contains(part),
-            "{arguments:?}"
-        );
+        assert_has(&printed(arguments), part);
     }
 }

@@ -10,7 +10,7 @@ use collbench_analyzer::compare::{
 use collbench_formats::{Direction, LayerState, Operation};
 use collbench_report::{ComparedTraceDocument, ComparisonDocument, comparison_to_text, to_json};
 
-use crate::built::{TestTrace, call, message, split};
+use crate::built::{TestTrace, assert_has, call, message, split};
 use crate::generated;
 
 /// A program of three operations; one rank after the other is late for a while.
@@ -65,7 +65,7 @@ fn is_named(difference: &Difference) -> bool {
 
 fn plain(comparison: &Comparison) -> String {
     let styled = comparison_to_text(comparison, None);
-    anstream::adapter::strip_str(&styled).to_string()
+    generated::plain(&styled)
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_tenth_more_latency_is_found_where_it_is() {
             assert_eq!(duration.verdict, ComparisonVerdict::Slower, "{seed}");
         }
         let text = plain(&comparison);
-        assert!(text.contains("the operation itself takes longer"), "{text}");
+        assert_has(&text, "the operation itself takes longer");
         // The other way round the same is faster.
         let [one, two] = runs;
         let back = Comparison::new(&[two, one]);
@@ -227,7 +227,7 @@ fn barriers(messages: Option<&str>, is_seen: bool) -> TestTrace {
         }
     }
     for at in (0..20u64).map(|n| 10_000 * n) {
-        trace.world(Operation::Barrier, -1, 0, &[(at, at + 500); 2]);
+        trace.barrier(&[(at, at + 500); 2]);
         for (process, other) in trace.processes.iter_mut().zip([1, 0]) {
             if is_seen {
                 process.call(message(Direction::Send, 0, other, (at + 100, at + 150)));
@@ -318,7 +318,7 @@ fn the_screen_of_many_operations_and_harmful_names_fits() {
     assert_eq!(comparison.operations.len(), 30);
     let text = plain(&comparison);
     assert!(text.lines().count() <= 40, "{text}");
-    assert!(text.contains("30 slower"), "{text}");
+    assert_has(&text, "30 slower");
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
@@ -354,8 +354,7 @@ steps = [
         analysis(&scenario, 1)
     });
     let text = plain(&Comparison::new(&runs));
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text = words.join(" ");
+    let text = generated::in_one_line(&text);
     let found = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
     let changed = "in total; the algorithm changed from binomial to pipeline";
     assert!(found("- MPI_Bcast on MPI_COMM_WORLD (1024 bytes): slower by") < found(changed));
@@ -379,7 +378,7 @@ fn the_document_of_a_short_comparison() {
         let mut trace = TestTrace::new(2);
         for n in 0..12 {
             let (at, end) = (10_000 * n, 10_000 * n + time + n % 3 * 10);
-            trace.world(Operation::Barrier, -1, 0, &[(at, end), (at + 200, end + 5)]);
+            trace.barrier(&[(at, end), (at + 200, end + 5)]);
         }
         if time == 1000 {
             trace.world(

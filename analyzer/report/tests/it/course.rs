@@ -189,7 +189,7 @@ fn an_instance_that_took_much_longer_than_the_others_sticks_out() {
             (at + late, at + late + 250),
             (at + 10, at + late + 310),
         ];
-        trace.world(Operation::Barrier, -1, 0, &stamps);
+        trace.barrier(&stamps);
     }
     let analysis = trace.analyze();
     let outliers = &only(&analysis, "MPI_Barrier").outliers;
@@ -219,7 +219,7 @@ fn of_an_instance_that_sticks_out_it_is_told_who_came_late_together() {
             };
             let leave = at + late.iter().max().unwrap() + inside;
             let stamps = late.map(|late| (at + late, leave));
-            trace.world(Operation::Barrier, -1, 0, &stamps);
+            trace.barrier(&stamps);
         }
         let analysis = trace.analyze();
         let [outlier] = &only(&analysis, "MPI_Barrier").outliers[..] else {
@@ -299,7 +299,7 @@ fn a_late_rank_is_a_class_of_its_own_and_the_others_are_one() {
                 )
             })
             .collect();
-        trace.world(Operation::Barrier, -1, 0, &stamps);
+        trace.barrier(&stamps);
     }
     let analysis = trace.analyze();
     let classes = &analysis.classes;
@@ -321,7 +321,7 @@ fn a_late_rank_is_a_class_of_its_own_and_the_others_are_one() {
         let stamps: Vec<(u64, u64)> = (0..6)
             .map(|rank| (9_000 * n + jitter(rank), 9_000 * n + 300))
             .collect();
-        trace.world(Operation::Barrier, -1, 0, &stamps);
+        trace.barrier(&stamps);
     }
     let analysis = trace.analyze();
     assert_eq!(analysis.classes.len(), 1);

@@ -9,7 +9,8 @@ use collbench_report::to_text;
 use proptest::prelude::*;
 use tempfile::tempdir;
 
-use crate::built::{TestTrace, analyze, analyze_part, call, codes, inter, only};
+use crate::built::{TestTrace, analyze, analyze_part, assert_has, call, codes, inter, only};
+use crate::generated;
 
 fn failure(directory: &Path) -> String {
     match analyze_part(directory, &Selection::default()) {
@@ -19,7 +20,7 @@ fn failure(directory: &Path) -> String {
 }
 
 fn text(analysis: &Analysis) -> String {
-    anstream::adapter::strip_str(&to_text(analysis, None)).to_string()
+    generated::plain(&to_text(analysis, None))
 }
 
 /// Four ranks, of which rank 2 is killed before its third allreduce.
@@ -31,9 +32,7 @@ fn killed() -> TestTrace {
     for rank in [0, 1, 3] {
         trace.processes[rank].call(call(Operation::Allreduce, 0, -1, 8, (300, 0)));
     }
-    for process in &mut trace.processes {
-        process.is_finalized = false;
-    }
+    trace.is_killed();
     trace
 }
 
@@ -76,7 +75,7 @@ fn of_a_killed_rank_it_is_told_what_the_others_waited_in() {
 #[test]
 fn ranks_without_a_file_are_named() {
     let mut trace = TestTrace::new(4);
-    trace.world(Operation::Barrier, -1, 0, &[(10, 20); 4]);
+    trace.barrier(&[(10, 20); 4]);
     trace.processes.remove(1);
     let analysis = trace.analyze();
     assert_eq!(analysis.trace.damage.len(), 1);
@@ -98,7 +97,7 @@ fn ranks_without_a_file_are_named() {
 fn a_world_of_billions_is_told_in_one_line() {
     let mut trace = TestTrace::new(1);
     trace.processes[0].identity.world_size = u32::MAX;
-    trace.world(Operation::Barrier, -1, 0, &[(10, 20)]);
+    trace.barrier(&[(10, 20)]);
     let analysis = trace.analyze();
     assert_eq!(analysis.trace.damage.len(), 4097);
     assert!(
@@ -111,7 +110,7 @@ fn a_world_of_billions_is_told_in_one_line() {
 #[test]
 fn foreign_empty_and_cut_files_among_good_ones_are_damage() {
     let mut trace = TestTrace::new(2);
-    trace.world(Operation::Barrier, -1, 0, &[(10, 20); 2]);
+    trace.barrier(&[(10, 20); 2]);
     let directory = trace.in_directory();
     let good = fs::read(directory.path().join("rank-000000.trace")).unwrap();
     fs::write(directory.path().join("a.trace"), "not one\x1b[2J").unwrap();
@@ -137,7 +136,7 @@ fn foreign_empty_and_cut_files_among_good_ones_are_damage() {
 fn a_file_cut_anywhere_is_analysed_up_to_there() {
     let mut trace = TestTrace::new(2);
     for n in 0..50 {
-        trace.world(Operation::Barrier, -1, 0, &[(100 * n, 100 * n + 50); 2]);
+        trace.barrier(&[(100 * n, 100 * n + 50); 2]);
     }
     let directory = trace.in_directory();
     let path = directory.path().join("rank-000001.trace");
@@ -173,9 +172,9 @@ fn directories_that_are_no_trace_are_refused_with_a_remedy() {
     );
     fs::write(directory.path().join("notes.txt"), "x").unwrap();
     let message = failure(&directory.path().join("notes.txt"));
-    assert!(message.contains("not a directory"), "{message}");
+    assert_has(&message, "not a directory");
     let message = failure(directory.path());
-    assert!(message.contains("one other file"), "{message}");
+    assert_has(&message, "one other file");
     fs::write(directory.path().join("x.trace"), "x").unwrap();
     let message = failure(directory.path());
     assert!(
@@ -287,7 +286,7 @@ fn messages_about_hostile_names_are_inert() {
     let two_files = failure(directory.path());
     let nowhere = failure(&directory.path().join(active));
     for message in [two_runs, two_files, nowhere] {
-        assert!(message.contains("n\\u{1b}[2J\\u{202e}\\n"), "{message}");
+        assert_has(&message, "n\\u{1b}[2J\\u{202e}\\n");
         assert!(!message.contains(char::is_control), "{message}");
     }
 }
@@ -295,8 +294,8 @@ fn messages_about_hostile_names_are_inert() {
 #[test]
 fn a_chunk_behind_more_records_than_can_be_is_behind_a_gap() {
     let mut trace = TestTrace::new(2);
-    trace.world(Operation::Barrier, -1, 0, &[(10, 20); 2]);
-    trace.world(Operation::Barrier, -1, 0, &[(30, 40); 2]);
+    trace.barrier(&[(10, 20); 2]);
+    trace.barrier(&[(30, 40); 2]);
     trace.processes[1].chunks[0].first_record = u64::MAX;
     assert_eq!(only(&trace.analyze(), "MPI_Barrier").calls, 4);
 }

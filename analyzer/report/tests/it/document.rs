@@ -29,13 +29,11 @@ fn generated(scenario: &Path) -> Analysis {
 fn hung() -> Analysis {
     let mut trace = TestTrace::new(4);
     let times = [(0, 900), (100, 910), (300, 920), (20, 930)];
-    trace.world(Operation::Barrier, -1, 0, &times);
+    trace.barrier(&times);
     for rank in [0, 1, 3] {
         trace.processes[rank].call(call(Operation::Bcast, 0, 2, 64, (2000, 0)));
     }
-    for process in &mut trace.processes {
-        process.is_finalized = false;
-    }
+    trace.is_killed();
     trace.analyze()
 }
 

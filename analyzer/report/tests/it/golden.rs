@@ -8,11 +8,12 @@ use collbench_report::{Document, to_json, to_text, to_text_within};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
-use crate::built::{START, TestTrace, call, split};
+use crate::built::{START, TestTrace, assert_has, call, split};
+use crate::generated;
 
 fn plain(analysis: &Analysis) -> String {
     let text = to_text(analysis, Some(Path::new("trace/report")));
-    anstream::adapter::strip_str(&text).to_string()
+    generated::plain(&text)
 }
 
 /// Four ranks; rank 2 comes 5 us late to each of 200 allreduces; a bcast now and then, and
@@ -103,7 +104,7 @@ fn every_line_of_a_screen_fits_its_columns_and_is_inert() {
         let text = plain(&analysis);
         for columns in [80, 100, 120] {
             let screen = to_text_within(&analysis, None, columns);
-            for line in anstream::adapter::strip_str(&screen).to_string().lines() {
+            for line in generated::plain(&screen).lines() {
                 assert!(line.width() <= columns, "{line}");
             }
         }
@@ -251,12 +252,9 @@ fn a_screen_of_nothing_that_was_asked_for_says_so() {
         ..Selection::default()
     };
     let screen = plain(&late().analyze_part(&selection));
-    assert!(
-        screen.contains("calls none in the selected part; the run took 3.99 ms"),
-        "{screen}"
+    assert_has(
+        &screen,
+        "calls none in the selected part; the run took 3.99 ms",
     );
-    assert!(
-        screen.contains("  - none in the selected part\n"),
-        "{screen}"
-    );
+    assert_has(&screen, "  - none in the selected part\n");
 }

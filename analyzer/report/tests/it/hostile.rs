@@ -10,10 +10,13 @@ use collbench_analyzer::{Analysis, Follower, Look, Selection};
 use collbench_formats::{Communicator, Definition, Operation, write};
 use collbench_report::{Document, running_to_text, to_json, to_text, write_report};
 
-use crate::built::{START, TestChunk, TestTrace, analyze, analyze_in_windows, call, codes, only};
+use crate::built::{
+    START, TestChunk, TestTrace, analyze, analyze_in_windows, assert_has, call, codes, only,
+};
+use crate::generated;
 
 fn text(analysis: &Analysis) -> String {
-    anstream::adapter::strip_str(&to_text(analysis, None)).to_string()
+    generated::plain(&to_text(analysis, None))
 }
 
 /// Two ranks that `n` times make a communicator of `MPI_COMM_WORLD` and free it.
@@ -134,7 +137,7 @@ fn hostile_text(length: usize) -> String {
 fn names_of_ten_megabytes_are_cut_and_inert() {
     let long = hostile_text(10_000_000);
     let mut trace = TestTrace::new(2);
-    trace.world(Operation::Barrier, -1, 0, &[(10, 20), (15, 20)]);
+    trace.barrier(&[(10, 20), (15, 20)]);
     for (rank, process) in (0..).zip(&mut trace.processes) {
         process.identity.host.name.clone_from(&long);
         process.define(Communicator {
@@ -288,7 +291,7 @@ fn as_somebody_else(place: &Path) -> Command {
 #[test]
 fn a_file_that_may_not_be_read_is_named_with_what_to_do() {
     let mut trace = TestTrace::new(2);
-    trace.world(Operation::Barrier, -1, 0, &[(10, 20), (15, 20)]);
+    trace.barrier(&[(10, 20), (15, 20)]);
     let directory = trace.in_directory();
     let forbidden = directory.path().join("rank-000001.trace");
     fs::set_permissions(&forbidden, fs::Permissions::from_mode(0o000)).unwrap();
@@ -299,10 +302,10 @@ fn a_file_that_may_not_be_read_is_named_with_what_to_do() {
     let out = out.unwrap();
     let text = String::from_utf8(out.stdout).unwrap();
     assert_eq!(out.status.code(), Some(3), "{text}");
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        text.contains("rank-000001.trace: cannot be opened: Permission denied"),
-        "{text}"
+    let text = generated::in_one_line(&text);
+    assert_has(
+        &text,
+        "rank-000001.trace: cannot be opened: Permission denied",
     );
     // None that can be read is an error.
     fs::remove_file(directory.path().join("rank-000000.trace")).unwrap();
@@ -311,10 +314,7 @@ fn a_file_that_may_not_be_read_is_named_with_what_to_do() {
     let out = out.unwrap();
     let text = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1), "{text}");
-    assert!(
-        text.contains("ask its owner for permission to read it"),
-        "{text}"
-    );
+    assert_has(&text, "ask its owner for permission to read it");
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn names_of_files_that_are_not_read_do_nothing_on_the_screen_of_a_running_progra
         panic!("the program has not ended");
     };
     let screen = running_to_text(&running);
-    let screen = anstream::adapter::strip_str(&screen).to_string();
-    assert!(screen.contains(r"a\r\u{9b}2Jb\u{202e}.trace: "), "{screen}");
+    let screen = generated::plain(&screen);
+    assert_has(&screen, r"a\r\u{9b}2Jb\u{202e}.trace: ");
     assert_eq!(screen.find(['\r', '\u{9b}', '\u{202e}']), None, "{screen}");
 }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::generated::{Case, case, case_with, list, number, trees};
+use crate::built::assert_has;
+use crate::generated::{self, Case, case, case_with, list, number, trees};
 
 /// Ten trees and exchanges on three hosts.
 const INSIDE: &str = include_str!("../../../tests/scenarios/inside.toml");
@@ -529,17 +529,14 @@ fn shown(scenario: &str) -> (String, BTreeMap<String, String>) {
     let trace = directory.path().join("trace");
     fs::write(&file, scenario).unwrap();
     collbench_generate::generate(&file, &trace, None, false).unwrap();
-    let mut analyze = Command::new(env!("CARGO_BIN_EXE_collbench-analyze"));
-    let screen = analyze.arg(&trace).output().unwrap();
-    let screen = String::from_utf8(screen.stdout).unwrap();
-    let words: Vec<&str> = screen.split_whitespace().collect();
+    let screen = generated::printed(&[trace.to_str().unwrap()]);
     let pictures = fs::read_dir(trace.join("report")).unwrap();
     let pictures = pictures.map(|entry| {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         (name, fs::read_to_string(path).unwrap())
     });
-    (words.join(" "), pictures.collect())
+    (generated::in_one_line(&screen), pictures.collect())
 }
 
 #[test]
@@ -555,7 +552,7 @@ fn the_screen_says_what_ran_and_which_hop_costs_most() {
         assert!(screen.contains(words), "{words} in {screen}");
     }
     let tree = &pictures["tree-2-MPI_Bcast.svg"];
-    assert!(tree.contains("rank 12 (a), child of rank 8 (a)"), "{tree}");
+    assert_has(tree, "rank 12 (a), child of rank 8 (a)");
     for name in [
         "timemap-inside-2-MPI_Bcast.svg",
         "node-serialization-2-MPI_Bcast.svg",
@@ -581,14 +578,14 @@ fn children_of_a_node_wait_behind_their_siblings_alone() {
     let (_, pictures) = shown(&linear);
     let nodes = &pictures["node-serialization-1-MPI_Bcast.svg"];
     let found = "At rank 0 the last of 15 children waits 28.0 us longer than the first";
-    assert!(nodes.contains(found), "{nodes}");
+    assert_has(nodes, found);
     assert!(nodes.contains("rank 0, position 14 (rank 1): 28.0 us (n = 100)"));
     assert!(
         !nodes.contains("(rank 0)"),
         "the node itself is in no curve"
     );
     let tree = &pictures["tree-1-MPI_Bcast.svg"];
-    assert!(tree.contains(">↓ 1 × 8 B</text>"), "{tree}");
+    assert_has(tree, ">↓ 1 × 8 B</text>");
     assert!(tree.contains("No hop stands out: the slowest is from rank 0 to rank "));
 }
 
@@ -600,7 +597,7 @@ fn a_hop_that_costs_by_a_few_long_messages_is_told_from_a_slow_one() {
     );
     let (screen, _) = shown(&interrupted);
     let words = "as if one end of the hop had been interrupted. To check, record again with --layers +switches";
-    assert!(screen.contains(words), "{screen}");
+    assert_has(&screen, words);
 }
 
 #[test]
@@ -609,10 +606,10 @@ fn a_slow_link_in_a_ring_is_told_by_its_slowest_round_and_not_taken_for_interrup
     let link = "links = [{ ranks = [0, 1], ns = 1000000, one_way = true }]";
     let (screen, pictures) = shown(&slow("MPI_Allgather", "\"ring\"", link));
     let words = "The most expensive hop is from rank 0 to rank 1: 1.01 ms on average in 100 of 100";
-    assert!(screen.contains(words), "{screen}");
-    assert!(
-        screen.contains("(transfer in the slowest round, 0: median 1.00 ms, p10 99"),
-        "{screen}"
+    assert_has(&screen, words);
+    assert_has(
+        &screen,
+        "(transfer in the slowest round, 0: median 1.00 ms, p10 99",
     );
     assert!(!screen.contains("Only a few instances"), "{screen}");
     let document: Value = serde_json::from_str(&pictures["analysis.json"]).unwrap();
@@ -636,7 +633,7 @@ fn time_between_messages_is_told_where_it_is_a_part_worth_telling() {
     let computes = "{ shape = \"binomial\", compute = [{ constant_ns = 70000, ranks = [4] }] }";
     let (screen, _) = shown(&slow("MPI_Reduce", computes, ""));
     let words = "in processes between messages (most in rank 4: ";
-    assert!(screen.contains(words), "{screen}");
+    assert_has(&screen, words);
 }
 
 #[test]
@@ -717,11 +714,11 @@ fn messages_that_contradict_the_stated_error_of_the_clocks_are_told_with_their_h
     assert_eq!(remark(0), None);
     // The clocks seem to agree on half of that, which no exchange between two hosts can see.
     let text = remark(20_000).unwrap();
-    assert!(
-        text.contains(" of 400 messages were received before they were sent, from "),
-        "{text}"
+    assert_has(
+        &text,
+        " of 400 messages were received before they were sent, from ",
     );
-    assert!(text.contains("from near to far by up to 7.90 us"), "{text}");
+    assert_has(&text, "from near to far by up to 7.90 us");
 }
 
 #[test]
@@ -732,7 +729,7 @@ fn the_screen_tells_late_processes_from_a_slow_tree() {
     );
     let (screen, _) = shown(&late);
     let words = "99 % until the rank it waits for arrives (rank 5 in 100 of 100)";
-    assert!(screen.contains(words), "{screen}");
+    assert_has(&screen, words);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use collbench_formats::{
 use collbench_report::to_text;
 
 use crate::built::{TestProcess, TestTrace, call, codes, split};
+use crate::generated;
 
 /// Ranks that make communicators at two places in the program, at 16 and 32.
 fn ranks(n: u32) -> TestTrace {
@@ -56,11 +57,10 @@ fn names(analysis: &Analysis) -> Vec<&str> {
 
 /// The rows of an operation on the screen.
 fn rows(analysis: &Analysis, operation: &str) -> Vec<String> {
-    let text = anstream::adapter::strip_str(&to_text(analysis, None)).to_string();
+    let text = generated::plain(&to_text(analysis, None));
     let lines = text.lines().map(str::trim);
     let rows = lines.filter(|line| line.starts_with(&format!("{operation} ")));
-    rows.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect()
+    rows.map(|line| generated::in_one_line(line)).collect()
 }
 
 #[test]

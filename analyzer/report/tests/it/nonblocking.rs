@@ -13,9 +13,11 @@ use collbench_report::{Document, to_json};
 use proptest::prelude::*;
 
 use crate::built::{
-    START, TestChunk, TestTrace, analyze_in_windows, analyze_part, begin, call, codes,
-    communicator, complete, only, phase, start, tagged_message, tested, totals,
+    START, TestChunk, TestTrace, analyze_in_windows, analyze_part, assert_has, begin, call, codes,
+    communicator, complete, initiation, one, only, phase, start, started, tagged_message, tested,
+    totals,
 };
+use crate::generated;
 
 fn sum(summary: &Option<Summary>) -> Option<(u64, i64)> {
     summary.as_ref().map(|s| (s.n, s.total))
@@ -27,10 +29,7 @@ fn wait(position: u64, stamps: (u64, u64)) -> Record {
 }
 
 fn world(position: u64) -> Initiation {
-    Initiation::Nonblocking {
-        communicator: 0,
-        position,
-    }
+    initiation(0, position)
 }
 
 #[test]
@@ -119,8 +118,8 @@ fn tests_in_vain_are_exposed_time_that_is_no_wait() {
     assert_eq!(sum(&found.overlap_bound_ns), Some((2, 2 * 360)));
     assert_eq!(totals(found)["wait"], Some((2, 0)));
     let text = collbench_report::to_text(&analysis, None);
-    assert!(text.contains("mean exposed time 60 ns per call"), "{text}");
-    assert!(text.contains("at most 86 % of their sum"), "{text}");
+    assert_has(&text, "mean exposed time 60 ns per call");
+    assert_has(&text, "at most 86 % of their sum");
 }
 
 /// Blocking and nonblocking calls that stand between each other on two communicators, completed
@@ -133,10 +132,7 @@ fn interleaved(n_rounds: u64) -> TestTrace {
             thread: 1,
             ..TestChunk::default()
         });
-        let dup = |position| Initiation::Nonblocking {
-            communicator: 2,
-            position,
-        };
+        let dup = |position| initiation(2, position);
         // The very first one is completed at the very end.
         process.call(begin(Operation::Ibarrier, 2, -1, 0, (1, 2)));
         for n in 0..n_rounds {
@@ -218,11 +214,7 @@ fn messages_of_what_goes_on_in_a_call_are_not_its_own_however_few_are_looked_at_
         }
         process.call(wait(0, (9000, 9100)));
         if rank == 1 {
-            process.chunks.push(TestChunk {
-                thread: 1,
-                records: vec![call(Operation::Barrier, OWN, -1, 0, (1500, 1600))],
-                ..TestChunk::default()
-            });
+            process.thread(1, vec![call(Operation::Barrier, OWN, -1, 0, (1500, 1600))]);
         }
     }
     let directory = trace.in_directory();
@@ -255,15 +247,14 @@ fn what_another_thread_sends_while_a_collective_is_waited_for_is_of_that_collect
         process.call(begin(Operation::Ibcast, 0, 0, 8, (1000, 1100)));
         process.call(of_broadcast(1050));
         process.call(wait(0, (2000, 5000)));
-        process.chunks.push(TestChunk {
-            thread: 1,
-            records: vec![
+        process.thread(
+            1,
+            vec![
                 call(Operation::Barrier, OWN, -1, 0, (1500, 1600)),
                 call(Operation::Allgather, OWN, -1, 8, (2500, 4000)),
                 of_broadcast(3000),
             ],
-            ..TestChunk::default()
-        });
+        );
     }
     let analysis = trace.analyze();
     let edges = (*only(&analysis, "MPI_Ibcast").edges).clone().unwrap();
@@ -330,18 +321,14 @@ fn a_completion_after_one_that_failed_is_the_one_that_counts() {
 #[test]
 fn who_was_in_a_wait_when_the_trace_ended_is_told_with_what_for() {
     let mut trace = TestTrace::new(3);
-    for process in &mut trace.processes {
-        process.is_finalized = false;
-    }
+    trace.is_killed();
     for rank in 0..2 {
         let process = &mut trace.processes[rank];
         process.call(begin(Operation::Iallreduce, 0, -1, 8, (10, 12)));
     }
     trace.processes[0].call(complete(world(0), CompletingCall::Waitall, 1, (20, 0)));
     let analysis = trace.analyze();
-    let [unfinished] = &analysis.unfinished[..] else {
-        panic!("{:?}", analysis.unfinished);
-    };
+    let unfinished = one(&analysis.unfinished);
     assert_eq!(unfinished.inside, [0]);
     assert_eq!(unfinished.begun, [1]);
     assert_eq!(unfinished.never_came, [2]);
@@ -351,8 +338,7 @@ fn who_was_in_a_wait_when_the_trace_ended_is_told_with_what_for() {
                     MPI_COMM_WORLD, 8 bytes) since t = 20 ns; rank 2 never arrived: it called no \
                     collective at all; rank 1 has initiated it and is in no call that completes \
                     it";
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words(&text).contains(&words(expected)), "{text}");
+    assert_has(&generated::in_one_line(&text), expected);
     let in_flight = analysis
         .trace
         .damage
@@ -378,10 +364,7 @@ fn completions_that_fit_nothing_are_counted_and_harm_nothing() {
     process.call(wait(0, (40, 41)));
     process.call(wait(1, (42, 43)));
     process.call(wait(1 << 47, (44, 45)));
-    let of = |communicator| Initiation::Nonblocking {
-        communicator,
-        position: 0,
-    };
+    let of = |communicator| initiation(communicator, 0);
     process.call(complete(of(77), CompletingCall::Wait, 1, (46, 47)));
     process.call(complete(
         of(UNKNOWN_COMMUNICATOR),
@@ -389,10 +372,7 @@ fn completions_that_fit_nothing_are_counted_and_harm_nothing() {
         1,
         (46, 47),
     ));
-    let persistent = Initiation::Persistent {
-        definition: 3,
-        start: 0,
-    };
+    let persistent = started(3, 0);
     process.call(complete(persistent, CompletingCall::Test, 1, (48, 49)));
     process.call(start(Operation::BarrierInit, 0, 3, 1, (50, 51)));
     let analysis = trace.analyze();
@@ -425,7 +405,7 @@ fn one_rank_begins_what_the_others_call() {
     trace.processes[0].call(begin(Operation::Ibarrier, 0, -1, 0, (10, 12)));
     trace.processes[0].call(wait(0, (20, 30)));
     trace.processes[1].call(call(Operation::Barrier, 0, -1, 0, (10, 30)));
-    trace.world(Operation::Barrier, -1, 0, &[(40, 50), (40, 50)]);
+    trace.barrier(&[(40, 50), (40, 50)]);
     let analysis = trace.analyze();
     assert!(codes(&analysis).contains(&"mismatched_calls"));
     let barrier = only(&analysis, "MPI_Barrier");
@@ -465,10 +445,7 @@ fn persistent_starts_match_by_definition_though_ranks_start_them_in_different_or
         for (rank, process) in trace.processes.iter_mut().enumerate() {
             let [allreduce, bcast] = indexes[rank];
             let at = 1000 * (n + 1) + 100 * rank as u64;
-            let of = |definition| Initiation::Persistent {
-                definition,
-                start: n,
-            };
+            let of = |definition| started(definition, n);
             let starts = [
                 (Operation::AllreduceInit, allreduce),
                 (Operation::BcastInit, bcast),
@@ -512,10 +489,7 @@ fn a_process_that_lost_records_counts_no_starts_behind_them() {
             .push(persistent(0, 0, Operation::BarrierInit, -1));
     }
     let run = |n: u64| {
-        let of = Initiation::Persistent {
-            definition: 0,
-            start: n,
-        };
+        let of = started(0, n);
         let at = 100 * (n + 1);
         [
             start(Operation::BarrierInit, 0, 0, 1, (at, at + 1)),
@@ -624,7 +598,7 @@ fn phases_are_told_and_restrict_to_what_all_ranks_began_in_them() {
     assert_eq!(only(&analysis, "MPI_Barrier").instances, 5);
     let text = collbench_report::to_text(&analysis, None);
     let told = "\n  phase level 1: 8.18 us, 8 calls, 1 % waiting; level -2: 2.00 us, 4 calls, 2 % waiting; 1 more\n";
-    assert!(text.contains(told), "{text}");
+    assert_has(&text, told);
 
     let directory = trace.in_directory();
     let selection = Selection {

@@ -1,11 +1,11 @@
 //! Known truth of what hinders the overlap of nonblocking collectives: when their messages were
 //! sent.
 
-use collbench_formats::{CompletingCall, Direction, Initiation, Operation};
+use collbench_formats::{CompletingCall, Direction, Operation};
 use serde_json::Value;
 
-use crate::built::{TestTrace, begin, complete, only, tagged_message};
-use crate::generated::{Case, case, list};
+use crate::built::{TestTrace, assert_has, begin, complete, initiation, only, tagged_message};
+use crate::generated::{self, Case, case, list};
 
 /// Collectives that go on in the calls that begin and complete them, and nowhere else.
 const BEGUN: &str = include_str!("../../../tests/scenarios/inside_nonblocking.toml");
@@ -72,10 +72,7 @@ fn chain(sent: [u64; 2], received: [u64; 2]) -> TestTrace {
             let stamps = (at, at + 10);
             process.call(tagged_message(Direction::Send, 0, rank + 1, -30, stamps));
         }
-        let of = Initiation::Nonblocking {
-            communicator: 0,
-            position: 0,
-        };
+        let of = initiation(0, 0);
         process.call(complete(of, CompletingCall::Wait, 1, (100_000, 130_000)));
     }
     trace
@@ -93,15 +90,15 @@ fn a_thread_of_the_library_and_a_first_step_in_the_wait_are_told_apart() {
     };
     let (diagnosis, outside, text) = said([1_100, 20_000], [15_000, 25_000]);
     assert_eq!((&*diagnosis, outside), ("good_overlap", 1));
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        text.contains("50 % were sent between by a thread of the MPI library"),
-        "{text}"
+    let text = generated::in_one_line(&text);
+    assert_has(
+        &text,
+        "50 % were sent between by a thread of the MPI library",
     );
     // Forwarded as soon as the wait begins, or only when the message has come there.
     let (diagnosis, outside, _) = said([1_100, 100_500], [100_400, 120_000]);
     assert_eq!((&*diagnosis, outside), ("first_step_only", 0));
     let (diagnosis, _, text) = said([1_100, 125_000], [124_000, 129_000]);
     assert_eq!(diagnosis, "no_progression");
-    assert!(text.contains("no progression: of 2 messages"), "{text}");
+    assert_has(&text, "no progression: of 2 messages");
 }

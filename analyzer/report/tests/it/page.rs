@@ -7,7 +7,8 @@ use collbench_analyzer::{Analysis, Options, RunFiles, Selection, analyze};
 use collbench_formats::Operation;
 use collbench_report::{to_text_within, write_report};
 
-use crate::built::{TestTrace, call, split};
+use crate::built::{TestTrace, assert_has, call, split};
+use crate::generated;
 
 /// The analysis of a part of a run that a scenario of the tests describes.
 fn of_scenario(file: &str, selection: &Selection) -> Analysis {
@@ -22,15 +23,11 @@ fn of_scenario(file: &str, selection: &Selection) -> Analysis {
     analyze(&RunFiles::open(&trace).unwrap(), &options, &mut |_| {}).unwrap()
 }
 
-fn in_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// The sentences of a screen behind dashes, and the first line, if it is an alarm. Remarks are without their
 /// codes.
 fn sentences_of_screen(analysis: &Analysis) -> Vec<String> {
     let screen = to_text_within(analysis, None, 120);
-    let screen = anstream::adapter::strip_str(&screen).to_string();
+    let screen = generated::plain(&screen);
     let mut sentences: Vec<String> = Vec::new();
     let (mut is_open, mut is_remark) = (false, false);
     for line in screen.lines() {
@@ -81,7 +78,7 @@ fn plain(markup: &str) -> String {
     let all = escapes
         .iter()
         .fold(markup.to_owned(), |text, (from, to)| text.replace(from, to));
-    in_one_line(&all)
+    generated::in_one_line(&all)
 }
 
 fn page_of(analysis: &Analysis) -> String {
@@ -155,7 +152,7 @@ fn every_sentence_of_the_screen_is_on_the_page_and_none_is_twice_on_either() {
             if sentence.starts_with("and ") {
                 continue;
             }
-            let sought = in_one_line(&sentence).to_lowercase();
+            let sought = generated::in_one_line(&sentence).to_lowercase();
             let sought = sought.trim_end_matches('.');
             assert!(
                 text.contains(sought),
@@ -182,7 +179,7 @@ fn the_verdict_of_a_run_that_hung_begins_with_who_waits_for_whom() {
 
 fn plain_screen(analysis: &Analysis) -> String {
     let screen = to_text_within(analysis, None, 100);
-    anstream::adapter::strip_str(&screen).to_string()
+    generated::plain(&screen)
 }
 
 /// Six ranks with three communicators of one name, of two ranks each; on the last one rank 5 is late.
@@ -228,7 +225,7 @@ fn communicators_of_one_name_are_one_row_and_else_told_apart_by_id_and_ranks() {
     assert!(rows[0].contains("rank 5 (#"), "{screen}");
     let late = "rank 5 is late: it computes longer than the others, or is interrupted, before MPI_Allreduce on \
                 columns #";
-    assert!(in_one_line(&screen).contains(late), "{screen}");
+    assert!(generated::in_one_line(&screen).contains(late), "{screen}");
     let page = text_of(&page_of(&analysis));
     for ranks in ["(ranks 0-1)", "(ranks 2-3)", "(ranks 4-5)"] {
         assert!(page.contains(ranks), "{ranks}: {page}");
@@ -274,11 +271,11 @@ fn of_one_instance_nothing_is_said_to_be_the_rule_and_no_share() {
     let stamps = enters.map(|enter| (enter, 3_500));
     trace.world(Operation::Allreduce, -1, 8, &stamps);
     let analysis = trace.analyze();
-    let screen = in_one_line(&plain_screen(&analysis));
+    let screen = generated::in_one_line(&plain_screen(&analysis));
     let expected = "- too few instances for a rule: 1 instance with a known last rank - in the one \
                     MPI_Allreduce on MPI_COMM_WORLD rank 2 arrives last: the others wait 8.70 us for it (";
-    assert!(screen.contains(expected), "{screen}");
-    assert!(screen.contains(" rank 2 (1 of 1)"), "{screen}");
+    assert_has(&screen, expected);
+    assert_has(&screen, " rank 2 (1 of 1)");
     assert!(
         !screen.contains("100 %") && !screen.contains("as a rule"),
         "{screen}"
@@ -383,6 +380,6 @@ fn the_verdict_and_outliers_lead_to_an_instance() {
         .collect();
     assert!(!outliers.is_empty(), "{also:.2000}");
     for outlier in outliers {
-        assert!(outlier.contains("its timeline</a>"), "{outlier}");
+        assert_has(outlier, "its timeline</a>");
     }
 }

@@ -8,6 +8,8 @@ use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 use collbench_generate::generate;
 use collbench_report::write_report;
 
+use crate::built::assert_has;
+
 /// Six ranks of which rank 4 is late in nine of ten allreduces, in the first half of the run only.
 const LATE: &str = r#"
 schema = 1
@@ -141,8 +143,8 @@ fn waits_over_time_name_the_late_rank_and_when_it_is_late() {
     let (analysis, pictures) = report(LATE, folder.path());
     let svg = &pictures["waits-over-time.svg"];
     let found = title(svg);
-    assert!(found.contains("rank 4 waits the least"), "{found}");
-    assert!(found.contains(", most of all until "), "{found}");
+    assert_has(found, "rank 4 waits the least");
+    assert_has(found, ", most of all until ");
     let waits: Vec<i64> = analysis
         .ranks
         .iter()
@@ -178,9 +180,9 @@ fn where_no_position_can_be_told_the_order_map_says_so() {
         title(svg),
         "Who arrives last is not resolvable in any instance"
     );
-    assert!(svg.contains("unresolved: at most 100 %"), "{svg}");
+    assert_has(svg, "unresolved: at most 100 %");
     // One row of six cells for all ranks, and the sample in the legend.
-    assert!(svg.contains("data-row=\"ranks 0-5\""), "{svg}");
+    assert_has(svg, "data-row=\"ranks 0-5\"");
     assert_eq!(svg.matches("class=\"blank\"").count(), 7);
 }
 
@@ -189,7 +191,7 @@ fn on_one_host_there_are_no_rows_for_times_across_hosts() {
     let folder = tempfile::tempdir().unwrap();
     let (_, pictures) = report(LATE, folder.path());
     let timemap = &pictures["timemap-1-MPI_Allreduce.svg"];
-    assert!(timemap.contains(">wait inside the host<"), "{timemap}");
+    assert_has(timemap, ">wait inside the host<");
     assert!(!timemap.contains("across hosts") && !timemap.contains("clock error"));
 }
 

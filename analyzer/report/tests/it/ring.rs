@@ -5,14 +5,16 @@ use std::path::Path;
 
 use collbench_analyzer::results::CauseKind;
 use collbench_analyzer::{Analysis, Selection};
-use collbench_formats::{CompletingCall, Direction, Initiation, Message, Operation, Record};
+use collbench_formats::{CompletingCall, Direction, Message, Operation, Record};
 use collbench_generate::generate;
 use collbench_report::{Document, to_json, to_text};
 use serde_json::Value;
 
 use crate::built::{
-    TestChunk, TestTrace, analyze_in_windows, analyze_part, begin, call, codes, complete, only,
+    TestChunk, TestTrace, analyze_in_windows, analyze_part, assert_has, begin, call, codes,
+    complete, initiation, only,
 };
+use crate::generated;
 
 const MIXED: &str = r#"
 [threads]
@@ -124,12 +126,12 @@ fn what_was_overwritten_is_counted_apart_and_accuses_nobody() {
     assert_eq!(ring.unfinished, []);
     let expected = ["ring", "internal_calls"];
     assert_eq!(codes(&ring), expected, "{:#?}", ring.remarks);
-    let text = anstream::adapter::strip_str(&to_text(&ring, None)).to_string();
+    let text = generated::plain(&to_text(&ring, None));
     let kept = format!(
         "kept  the newest {} of {} calls",
         ring.trace.calls, window.calls_made
     );
-    assert!(text.contains(&kept), "{text}");
+    assert_has(&text, &kept);
 }
 
 #[test]
@@ -230,10 +232,7 @@ fn with_a_broadcast_from_before(is_ring: bool) -> Analysis {
     let (send, receive) = (Direction::Send, Direction::Receive);
     let (blocking, nonblocking) = (-12, -30);
     let mut trace = TestTrace::new(3);
-    let begun = Initiation::Nonblocking {
-        communicator: 0,
-        position: 0,
-    };
+    let begun = initiation(0, 0);
     for (rank, process) in (0..).zip(&mut trace.processes) {
         process.with_messages();
         let mut records = vec![begin(Operation::Ibcast, 0, 0, 8, (1000, 1100))];

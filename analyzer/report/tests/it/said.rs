@@ -3,11 +3,15 @@
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
 use collbench_formats::{
-    AlgorithmStart, CODE_INTERNAL, CompletingCall, Definition, Direction, Initiation, Layer,
-    LayerState, Operation, Record,
+    AlgorithmStart, CODE_INTERNAL, CompletingCall, Definition, Direction, Layer, LayerState,
+    Operation, Record,
 };
 
-use crate::built::{START, TestProcess, TestTrace, begin, call, codes, complete, message, split};
+use crate::built::{
+    START, TestProcess, TestTrace, assert_has, begin, call, codes, complete, initiation, message,
+    split,
+};
+use crate::generated;
 
 const NAMES: [&str; 6] = [
     "bcast_intra_bintree",
@@ -203,10 +207,7 @@ fn what_is_said_of_a_call_that_only_begins_is_told_of_the_whole() {
             process.call(said(4, at));
         }
         for (position, at) in [(0, 2000), (1, 3000)] {
-            let of = Initiation::Nonblocking {
-                communicator: 0,
-                position,
-            };
+            let of = initiation(0, position);
             process.call(complete(of, CompletingCall::Wait, 1, (at, at + 50)));
         }
     });
@@ -238,11 +239,8 @@ fn the_screen_tells_communicators_on_which_it_is_done_alike_together() {
     let screen = collbench_report::to_text(&trace.analyze(), None);
     let told = screen.split("Algorithms").nth(1).unwrap();
     let told = told.split("\n\n").next().unwrap();
-    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        told.contains("and 3 others: binary (5 instances of 8 bytes)"),
-        "{told}"
-    );
-    assert!(told.contains("pipeline (1 instance of 8 bytes)"), "{told}");
+    let told = generated::in_one_line(told);
+    assert_has(&told, "and 3 others: binary (5 instances of 8 bytes)");
+    assert_has(&told, "pipeline (1 instance of 8 bytes)");
     assert_eq!(told.matches("MPI_Bcast").count(), 2, "{told}");
 }

@@ -9,6 +9,7 @@ use collbench_analyzer::compare::{Comparison, ComparisonVerdict, Sides};
 use collbench_generate::generate;
 use collbench_report::{ComparisonDocument, comparison_to_text, to_json};
 
+use crate::built::assert_has;
 use crate::generated;
 
 /// Allreduces and broadcasts whose messages take `latency_ns`. All of a run are slower by `of_run_ns`, as by where its
@@ -87,11 +88,11 @@ fn changed(comparison: &Comparison) -> Vec<String> {
 
 fn plain(comparison: &Comparison) -> String {
     let styled = comparison_to_text(comparison, None);
-    let text = anstream::adapter::strip_str(&styled).to_string();
+    let text = generated::plain(&styled);
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    generated::in_one_line(&text)
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn runs_of_one_program_that_differ_by_placement_are_no_change() {
         let comparison = Comparison::of_sides(&runs, 3);
         assert_eq!(changed(&comparison), [""; 0], "{seed}");
         let text = plain(&comparison);
-        assert!(text.contains("2 not distinguishable (?)"), "{text}");
+        assert_has(&text, "2 not distinguishable (?)");
         // From one run each they cannot be told from a change.
         let pair = Comparison::new(&runs[2..4]);
         let mut differences = pair.operations.iter().flat_map(|of| &of.differences);
@@ -128,10 +129,10 @@ fn a_tenth_more_is_found_with_three_runs_of_each_side() {
             assert!(low > 1.0 && low < 1.1 && high > 1.07, "{seed}: {mean:?}");
         }
         let text = plain(&comparison);
-        assert!(text.contains("B against A, 3 runs against 3"), "{text}");
-        assert!(
-            text.contains("MPI_Allreduce on MPI_COMM_WORLD (8 bytes): slower by"),
-            "{text}"
+        assert_has(&text, "B against A, 3 runs against 3");
+        assert_has(
+            &text,
+            "MPI_Allreduce on MPI_COMM_WORLD (8 bytes): slower by",
         );
     }
 }
@@ -144,7 +145,7 @@ fn one_bad_run_among_three_is_no_change_and_is_named() {
         assert_eq!(changed(&comparison), [""; 0], "{seed}");
         let text = plain(&comparison);
         let apart = "- B2 is apart from the other runs of its side: it takes";
-        assert!(text.contains(apart), "{text}");
+        assert_has(&text, apart);
     }
 }
 
@@ -155,24 +156,21 @@ fn with_few_runs_it_is_said_what_would_tell() {
     let single = Comparison::of_sides(&all[..4], 3);
     let text = plain(&single);
     assert_eq!(changed(&single), [""; 0]);
-    assert!(text.contains("2 with too few runs"), "{text}");
+    assert_has(&text, "2 with too few runs");
     let told = "few_runs: how far runs of B lie apart is not known from one run, so nothing is called a change: \
                 record 3 or more of each side";
-    assert!(text.contains(told), "{text}");
+    assert_has(&text, told);
     // Two and two: only what is several times the spread.
     let two = Comparison::of_sides(&all[1..5], 2);
     let text = plain(&two);
-    assert!(
-        text.contains("few_runs: with 2 runs of a side only"),
-        "{text}"
-    );
+    assert_has(&text, "few_runs: with 2 runs of a side only");
     let open = &sides(&two).operations[0].differences;
     let mean = open.call_time_ns.mean.as_ref().unwrap();
     assert_eq!(mean.verdict, ComparisonVerdict::NotDistinguishable);
     let needed = mean.runs_needed.unwrap();
     assert!((3..=30).contains(&needed), "{needed}");
     let told = format!("{needed} runs of each side would tell a difference of this size");
-    assert!(text.contains(&told), "{text}");
+    assert_has(&text, &told);
     let three = plain(&Comparison::of_sides(&all, 3));
     assert!(!three.contains("few_runs"), "{three}");
 }
@@ -195,10 +193,7 @@ fn a_change_of_the_algorithm_is_told_where_all_runs_of_a_side_have_it() {
     let text = compare([
         "binomial", "binomial", "binomial", "chain", "chain", "chain",
     ]);
-    assert!(
-        text.contains("the algorithm changed from binomial to pipeline"),
-        "{text}"
-    );
+    assert_has(&text, "the algorithm changed from binomial to pipeline");
     let text = compare(["binomial", "chain", "binomial", "chain", "chain", "chain"]);
     assert!(!text.contains("the algorithm changed"), "{text}");
 }
@@ -232,15 +227,9 @@ fn operations_that_the_first_run_does_not_have_are_not_lost() {
     let only_in: Vec<&str> = found.only_in.iter().map(|&row| name(row)).collect();
     assert_eq!(only_in, [scan, exscan]);
     let text = plain(&comparison);
-    assert!(
-        text.contains("only in A: MPI_Scan on MPI_COMM_WORLD"),
-        "{text}"
-    );
-    assert!(
-        text.contains("only in B: MPI_Exscan on MPI_COMM_WORLD"),
-        "{text}"
-    );
-    assert!(text.contains("MPI_Barrier MPI_COMM_WORLD"), "{text}");
+    assert_has(&text, "only in A: MPI_Scan on MPI_COMM_WORLD");
+    assert_has(&text, "only in B: MPI_Exscan on MPI_COMM_WORLD");
+    assert_has(&text, "MPI_Barrier MPI_COMM_WORLD");
 }
 
 #[test]
@@ -248,7 +237,7 @@ fn the_screen_of_three_runs_against_three() {
     let latencies_ns = [20_000, 20_000, 20_000, 24_000, 24_000, 24_000];
     let comparison = Comparison::of_sides(&runs(&latencies_ns, 5), 3);
     let styled = comparison_to_text(&comparison, None);
-    insta::assert_snapshot!(anstream::adapter::strip_str(&styled).to_string());
+    insta::assert_snapshot!(generated::plain(&styled));
 }
 
 fn analyze(directory: &Path, arguments: &[&str]) -> Output {

@@ -10,6 +10,7 @@ use collbench_analyzer::compare::{
 use collbench_analyzer::results::StageKind;
 use collbench_report::{ComparisonDocument, comparison_to_text, to_json};
 
+use crate::built::assert_has;
 use crate::generated;
 
 /// Two ranks on each of three hosts that join at host a; each wrapper varies by itself.
@@ -103,10 +104,7 @@ fn stage<'t>(
 }
 
 fn plain(comparison: &Comparison) -> String {
-    let styled = comparison_to_text(comparison, None);
-    let text = anstream::adapter::strip_str(&styled).to_string();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ")
+    generated::in_one_line(&comparison_to_text(comparison, None))
 }
 
 #[test]
@@ -173,7 +171,7 @@ fn a_stage_that_got_slower_though_another_was_reconfigured_is_named_with_both() 
         let first = "- reconfigured: gred 2 of rank 5 (c) (was at rank 4 (c)), proxy 3 from rank 5 \
                      (c) to rank 0 (a) (was at rank 4 (c)); got slower although not reconfigured: \
                      serialization at gred 0 of rank 2 (b), slower by ";
-        assert!(text.contains(first), "{text}");
+        assert_has(&text, first);
         let document = to_json(&ComparisonDocument::of(&comparison, &analyses));
         let document: serde_json::Value = serde_json::from_str(&document).unwrap();
         let of_document = &document["operations"][0]["differences"][0]["trees"][0];
@@ -229,7 +227,7 @@ fn a_level_that_is_added_is_a_reconfiguration_and_the_other_host_is_not() {
     let text = plain(&comparison);
     let first = "- reconfigured: gred 5 of rank 0 (a) (other contributors), gred 4 of rank 1 (a) \
                  added; got slower";
-    assert!(text.contains(first), "{text}");
+    assert_has(&text, first);
 }
 
 #[test]
@@ -286,10 +284,7 @@ fn pictures_show_the_path_and_the_serialization_of_both_trees() {
     // The second rank departs 3 us after the first in A and 4 us in B, with a jitter of 400 ns, and
     // the first 400 ns and its jitter after the result.
     for letter in ["A", "B"] {
-        assert!(
-            curves.contains(&format!("data-name=\"{letter}: ")),
-            "{curves}"
-        );
+        assert_has(&curves, &format!("data-name=\"{letter}: "));
     }
     let subtrees = analyses.iter().map(|analysis| {
         let own = analysis.operations[0].trees.as_ref().unwrap()[0]
@@ -311,9 +306,9 @@ fn pictures_show_the_path_and_the_serialization_of_both_trees() {
     }
     let path = read("one-path-1-MPI_Allreduce.svg");
     assert_eq!(path.matches(" data-ns=").count(), 2, "{path}");
-    assert!(path.contains("B: "), "{path}");
+    assert_has(&path, "B: ");
     let page = read("index.html");
-    assert!(page.contains("Stages of spanning trees"), "{page}");
+    assert_has(&page, "Stages of spanning trees");
     assert!(page.contains("got slower although not reconfigured: serialization at gred 0"));
     let alone = [analyses[0].clone(), analyses[0].clone()];
     collbench_report::write_comparison(&Comparison::new(&alone), &alone, directory.path(), 0)
@@ -356,8 +351,8 @@ fn stages_of_several_runs_of_each_side_are_compared_by_what_runs_differ() {
     let text = plain(&comparison);
     let told =
         "got slower although not reconfigured: serialization at gred 0 of rank 2 (b), slower by ";
-    assert!(text.contains(told), "{text}");
-    assert!(text.contains("B vs A (95 % interval)"), "{text}");
+    assert_has(&text, told);
+    assert_has(&text, "B vs A (95 % interval)");
     // Runs on one tree do not differ.
     let same = Comparison::of_sides(&[&runs[..3], &runs[..2]].concat(), 3);
     let trees = &same.sides.unwrap().operations[0].differences.trees;

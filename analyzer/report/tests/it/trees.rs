@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::built::assert_has;
+
 const TWO_SITES: &str = r#"version = 1
 
 [[site]]
@@ -76,18 +78,10 @@ fn a_tree_is_shown_row_by_row() {
 #[test]
 fn the_root_of_an_operation_is_that_of_its_tree() {
     let (_folder, path) = with_file(TWO_SITES);
-    let all = [
-        "show",
-        &path,
-        "--hosts",
-        HOSTS,
-        "--operation",
-        "MPI_Bcast",
-        "--format",
-        "json",
-    ];
+    let all = ["show", &path, "--hosts", HOSTS, "--operation", "MPI_Bcast"];
+    let with_root = |root| [&all[..], &["--format", "json", "--root", root]].concat();
     for root in ["0", "3", "8"] {
-        let text = said(&[&all[..], &["--root", root]].concat());
+        let text = said(&with_root(root));
         let document: Value = serde_json::from_str(&text).unwrap();
         let [found] = &document["trees"].as_array().unwrap()[..] else {
             panic!("{text}")
@@ -101,23 +95,14 @@ fn the_root_of_an_operation_is_that_of_its_tree() {
     }
     // A tree that is also for operations without a root has the root of the one that is asked for.
     let (_folder, mixed) = with_file(&TWO_SITES.replace("\"reduce\",", "\"allgather\","));
-    let show = [
-        "show",
-        &mixed,
-        "--hosts",
-        HOSTS,
-        "--root",
-        "3",
-        "--operation",
-    ];
-    assert!(said(&[&show[..], &["bcast"]].concat()).contains("core 3 "));
-    assert!(said(&[&show[..], &["allgather"]].concat()).contains("core 0 "));
-    let (status, error) = refused(&[&all[..], &["--root", "9"]].concat());
+    let show = ["show", &mixed, "--hosts", HOSTS, "--root", "3"];
+    for (operation, core) in [("bcast", "core 3 "), ("allgather", "core 0 ")] {
+        let text = said(&[&show[..], &["--operation", operation]].concat());
+        assert_has(&text, core);
+    }
+    let (status, error) = refused(&with_root("9"));
     assert_eq!(status, Some(2));
-    assert!(
-        error.contains("--root 9; expected a rank from 0 to 8"),
-        "{error}"
-    );
+    assert_has(&error, "--root 9; expected a rank from 0 to 8");
 }
 
 #[test]
@@ -162,19 +147,10 @@ fn the_document_has_every_rank_and_every_wrapper() {
 #[test]
 fn a_tree_is_drawn() {
     let (_folder, path) = with_file(TWO_SITES);
-    let all = [
-        "show",
-        &path,
-        "--hosts",
-        HOSTS,
-        "--operation",
-        "reduce",
-        "--format",
-    ];
-    let svg = said(&[&all[..], &["svg"]].concat());
-    insta::assert_binary_snapshot!("planned.svg", svg.into_bytes());
-    let dot = said(&[&all[..], &["dot"]].concat());
-    insta::assert_snapshot!("dot", dot);
+    let all = ["show", &path, "--hosts", HOSTS, "--operation", "reduce"];
+    let drawn = |format| said(&[&all[..], &["--format", format]].concat());
+    insta::assert_binary_snapshot!("planned.svg", drawn("svg").into_bytes());
+    insta::assert_snapshot!("dot", drawn("dot"));
     // Of several it is said which one it is.
     let output = tree(&["show", &path, "--hosts", HOSTS, "--format", "svg"]);
     let error = String::from_utf8(output.stderr).unwrap();
@@ -184,7 +160,7 @@ fn a_tree_is_drawn() {
     );
     let (status, error) = refused(&["show", &path, "--format", "dot"]);
     assert_eq!(status, Some(2));
-    assert!(error.contains("add --hosts, --trace or --links"), "{error}");
+    assert_has(&error, "add --hosts, --trace or --links");
 }
 
 #[test]
@@ -252,7 +228,7 @@ fn a_list_of_hosts_that_cannot_be_read_is_a_usage_error() {
     ] {
         let (status, error) = refused(&["check", &path, "--hosts", list]);
         assert_eq!(status, Some(2), "{error}");
-        assert!(error.contains(word), "{error}");
+        assert_has(&error, word);
     }
 }
 
@@ -283,16 +259,13 @@ fn a_file_of_every_shape_can_be_begun() {
     }
     let (status, error) = refused(&["make", "bionmial", "--hosts", HOSTS]);
     assert_eq!(status, Some(2));
-    assert!(
-        error.contains("no shape \"bionmial\"; expected best, hierarchical, linear"),
-        "{error}"
+    assert_has(
+        &error,
+        "no shape \"bionmial\"; expected best, hierarchical, linear",
     );
     let (status, error) = refused(&["make", "binomial"]);
     assert_eq!(status, Some(2));
-    assert!(
-        error.contains("add --hosts LIST, --trace TRACE or --links FILE"),
-        "{error}"
-    );
+    assert_has(&error, "add --hosts LIST, --trace TRACE or --links FILE");
 }
 
 #[test]
@@ -307,10 +280,10 @@ fn the_best_trees_need_no_hosts_and_name_sites_that_are_known() {
     assert!(checked.ends_with("nothing wrong\n"), "{checked}");
     assert_eq!(checked.replace(path, "best"), said(&["check", "best"]));
     let shown = said(&["show", "best", "--operation", "allreduce"]);
-    assert!(shown.contains("; across sites\n"), "{shown}");
+    assert_has(&shown, "; across sites\n");
     let (status, error) = refused(&["make", "best", "--nodes", "--hosts", HOSTS]);
     assert_eq!(status, Some(2));
-    assert!(error.contains("leave out --nodes"), "{error}");
+    assert_has(&error, "leave out --nodes");
 }
 
 #[test]
@@ -319,7 +292,7 @@ fn a_file_is_replaced_on_demand_and_never_half_written() {
     let make = ["make", "linear", "--hosts", "a:2", "-o", &path];
     let (status, error) = refused(&make);
     assert_eq!(status, Some(1));
-    assert!(error.contains("exists; --force replaces it"), "{error}");
+    assert_has(&error, "exists; --force replaces it");
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     said(&[&make[..], &["--force"]].concat());
     assert!(
@@ -327,14 +300,8 @@ fn a_file_is_replaced_on_demand_and_never_half_written() {
             .unwrap()
             .contains("shape = \"linear\"")
     );
-    let (status, _) = refused(&[
-        "make",
-        "linear",
-        "--hosts",
-        "a:2",
-        "-o",
-        "/nowhere/trees.toml",
-    ]);
+    let nowhere = "/nowhere/trees.toml";
+    let (status, _) = refused(&["make", "linear", "--hosts", "a:2", "-o", nowhere]);
     assert_eq!(status, Some(1));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -363,16 +330,8 @@ fn hosts_and_sites_of_a_trace_begin_a_file() {
     let shape = "[[tree]]\noperations = \"allreduce\"\nshape = { hosts = \"linear\", sites = \"exchange\" }\n";
     fs::write(&plain, shape).unwrap();
     let show = |path: &str| {
-        let text = said(&[
-            "show",
-            path,
-            "--trace",
-            trace,
-            "--format",
-            "json",
-            "--operation",
-            "allreduce",
-        ]);
+        let all = ["show", path, "--trace", trace, "--format", "json"];
+        let text = said(&[&all[..], &["--operation", "allreduce"]].concat());
         let document: Value = serde_json::from_str(&text).unwrap();
         let wrappers = document["trees"][0]["wrappers"].as_array().unwrap().clone();
         let last = wrappers.last().unwrap().clone();
@@ -409,9 +368,9 @@ fn a_remark_is_no_error() {
         "[[tree]]\noperations = \"bcast\"\nshape = \"linear\"\n[[tree]]\noperations = \"bcast\"\nshape = \"binomial\"\n",
     );
     let text = said(&["check", &path]);
-    assert!(
-        text.contains(&format!("{path}:4:1: never used: the tree of line 1")),
-        "{text}"
+    assert_has(
+        &text,
+        &format!("{path}:4:1: never used: the tree of line 1"),
     );
 }
 

@@ -6,7 +6,7 @@ use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::Operation;
 use collbench_report::to_text;
 
-use crate::built::TestTrace;
+use crate::built::{TestTrace, assert_has};
 use crate::generated;
 
 /// The verdict on the screen, in one line.
@@ -15,11 +15,10 @@ fn verdict(trace: &TestTrace) -> String {
 }
 
 fn verdict_of(analysis: &Analysis) -> String {
-    let screen = to_text(analysis, None);
-    let screen = anstream::adapter::strip_str(&screen).to_string();
+    let screen = generated::plain(&to_text(analysis, None));
     let verdict = screen.split("Verdict").nth(1).expect("a verdict");
     let verdict = verdict.split("\n\n").next().unwrap_or_default();
-    verdict.split_whitespace().collect::<Vec<_>>().join(" ")
+    generated::in_one_line(verdict)
 }
 
 /// Two ranks; rank 1 leaves each reduction so much later than rank 0, ns, and both meet in a barrier at once.
@@ -32,7 +31,7 @@ fn left_late(later_ns: impl Fn(u64) -> u64) -> TestTrace {
         trace.world(Operation::Allreduce, -1, 8, &reduction);
         let end = leaves[1] + 300;
         let barrier = [(leaves[0] + 100, end), (leaves[1] + 100, end)];
-        trace.world(Operation::Barrier, -1, 0, &barrier);
+        trace.barrier(&barrier);
     }
     trace
 }
@@ -46,24 +45,15 @@ fn a_few_long_instances_point_to_interruptions_and_to_the_layer_that_shows_them(
     let few = format!(
         "{LATE_FOR_NEXT}: a few long instances make most of that (median 1.00 us, mean 7.00 us)"
     );
-    assert!(words.contains(&few), "{words}");
-    assert!(
-        words.contains("next: record again with --layers +switches"),
-        "{words}"
-    );
+    assert_has(&words, &few);
+    assert_has(&words, "next: record again with --layers +switches");
 }
 
 #[test]
 fn without_messages_the_layer_is_named_that_shows_what_takes_long() {
     let words = verdict(&left_late(|_| 20_000));
-    assert!(
-        words.contains(&format!("{LATE_FOR_NEXT}; costs")),
-        "{words}"
-    );
-    assert!(
-        words.contains("next: record with --layers +messages"),
-        "{words}"
-    );
+    assert_has(&words, &format!("{LATE_FOR_NEXT}; costs"));
+    assert_has(&words, "next: record with --layers +messages");
 }
 
 /// Rank 2 of three begins each collective write so much later than the others, ns.
@@ -83,7 +73,7 @@ fn lateness_in_collective_io_is_told_though_nobody_is_known_to_wait() {
     let words = of(20_000);
     let late = "rank 2 arrives last in 100 % of 40 MPI_File_write_at_all on MPI_COMM_WORLD, 20.0 us after the \
                 others on average; whether they wait for it is not known, their calls take 43.3 us on average";
-    assert!(words.contains(late), "{words}");
+    assert_has(&words, late);
     // Less than a hundredth of the time.
     let words = of(100);
     assert!(!words.contains("rank 2"), "{words}");
@@ -105,9 +95,9 @@ fn lateness_in_collective_io_is_told_of_a_part_by_the_time_of_that_part() {
         from_ns: Some(3_000_000),
         ..Selection::default()
     }));
-    assert!(
-        words.contains("rank 2 arrives last in 100 % of 10 MPI_File_write_at_all"),
-        "{words}"
+    assert_has(
+        &words,
+        "rank 2 arrives last in 100 % of 10 MPI_File_write_at_all",
     );
 }
 
@@ -136,18 +126,18 @@ fn shares_of_a_part_of_a_run_are_of_that_part() {
     };
     let of = |from_ns, to_ns| by(&[], from_ns, to_ns);
     let words = by(&[(0, 0)], None, None);
-    assert!(
-        words.contains("(10 % of the time of these ranks), without it the run could"),
-        "{words}"
+    assert_has(
+        &words,
+        "(10 % of the time of these ranks), without it the run could",
     );
     let words = of(None, None);
-    assert!(
-        words.contains("(5 % of the time of all ranks), without it the run could"),
-        "{words}"
+    assert_has(
+        &words,
+        "(5 % of the time of all ranks), without it the run could",
     );
     let words = of(Some(2_000_000), Some(3_000_000));
     let there = "(10 % of the time of all ranks in this part), without it this part could be up to 20 % shorter";
-    assert!(words.contains(there), "{words}");
+    assert_has(&words, there);
     let words = of(Some(9_000_000), None);
     assert_eq!(
         words,
@@ -189,11 +179,8 @@ fn who_is_tested_for_is_told_where_the_others_test_for_longer_and_nobody_else() 
     let words = tested(true);
     let told = "rank 3 arrives last in 100 % of 100 MPI_Ibarrier on MPI_COMM_WORLD, 1.00 ms after the others on \
                 average; whether they wait for it, or compute, between their 4,000 unsuccessful tests is not known";
-    assert!(words.contains(told), "{words}");
-    assert!(
-        words.contains("--layers +switches shows whether they sleep"),
-        "{words}"
-    );
+    assert_has(&words, told);
+    assert_has(&words, "--layers +switches shows whether they sleep");
     let words = tested(false);
     assert!(!words.contains("rank 3"), "{words}");
 }
@@ -224,11 +211,11 @@ fn what_is_wrong_with_an_operation_is_said_with_the_place_where_it_is_called() {
         let words = verdict_of(analysis);
         let said = words.split(" - ").find(|line| line.contains(what));
         let said = said.unwrap_or_else(|| panic!("{what}: {words}"));
-        assert!(said.contains("; called at solver+0x1000; costs "), "{said}");
+        assert_has(said, "; called at solver+0x1000; costs ");
     }
     let words = verdict_of(&nobody);
     let most = "none stands out, the most before MPI_Allreduce on MPI_COMM_WORLD at solver+0x1000";
-    assert!(words.contains(most), "{words}");
+    assert_has(&words, most);
     let mut writes = late_to_write(20_000).analyze();
     writes.sites.clone_from(&linear.sites);
     let called = linear.operations.iter().find(|of| !of.sites.is_empty());
@@ -238,7 +225,7 @@ fn what_is_wrong_with_an_operation_is_said_with_the_place_where_it_is_called() {
     let words = verdict_of(&writes);
     let late =
         "40 MPI_File_write_at_all on MPI_COMM_WORLD at solver+0x1000, 20.0 us after the others";
-    assert!(words.contains(late), "{words}");
+    assert_has(&words, late);
 }
 
 #[test]
@@ -275,5 +262,5 @@ fn causes_in_operations_that_are_called_alike_are_told_apart_by_their_payloads()
         "\"MPI_Allgather\", bytes = 8,",
     ));
     let cause = "some ranks leave MPI_Allreduce on MPI_COMM_WORLD later than others";
-    assert!(words.contains(cause), "{words}");
+    assert_has(&words, cause);
 }

@@ -90,6 +90,19 @@ pub fn begin(
     call(operation, communicator, root, payload, stamps)
 }
 
+/// The initiation of call number `position` on a communicator.
+pub fn initiation(communicator: u32, position: u64) -> Initiation {
+    Initiation::Nonblocking {
+        communicator,
+        position,
+    }
+}
+
+/// Start number `start` of a persistent collective.
+pub fn started(definition: u32, start: u64) -> Initiation {
+    Initiation::Persistent { definition, start }
+}
+
 /// One of `n_together` collectives that a call completed at `enter..leave` ns since the start; a
 /// leave of 0 is a call under way.
 pub fn complete(
@@ -265,6 +278,16 @@ impl TestProcess {
         self
     }
 
+    /// The calls of another thread.
+    pub fn thread(&mut self, thread: u32, records: Vec<Record>) -> &mut Self {
+        self.chunks.push(TestChunk {
+            thread,
+            records,
+            ..TestChunk::default()
+        });
+        self
+    }
+
     pub fn call(&mut self, record: Record) -> &mut Self {
         self.chunks[0].records.push(record);
         self
@@ -383,25 +406,30 @@ impl TestTrace {
         }
     }
 
-    /// Writes rank files and run.json.
+    /// One barrier on `MPI_COMM_WORLD` with these stamps of the ranks.
+    pub fn barrier(&mut self, stamps: &[(u64, u64)]) {
+        self.world(Operation::Barrier, -1, 0, stamps);
+    }
+
+    /// No process comes to `MPI_Finalize`.
+    pub fn is_killed(&mut self) {
+        for process in &mut self.processes {
+            process.is_finalized = false;
+        }
+    }
+
     /// Four ranks that hang: rank 2 never comes to the broadcast, which the others do not agree about.
     pub fn hanging() -> Self {
         let mut trace = Self::new(4);
-        trace.world(
-            Operation::Barrier,
-            -1,
-            0,
-            &[(0, 900), (100, 910), (300, 920), (20, 930)],
-        );
+        trace.barrier(&[(0, 900), (100, 910), (300, 920), (20, 930)]);
         for rank in [0, 1, 3] {
             trace.processes[rank].call(call(Operation::Bcast, 0, 2, 64, (2000, 0)));
         }
-        for process in &mut trace.processes {
-            process.is_finalized = false;
-        }
+        trace.is_killed();
         trace
     }
 
+    /// Writes rank files and run.json.
     pub fn write(&self, directory: &Path) {
         for process in &self.processes {
             let name = format!("rank-{:06}.trace", process.identity.rank);
@@ -452,6 +480,19 @@ pub fn analyze_in_windows(directory: &Path, window: u64) -> Analysis {
     };
     let files = RunFiles::open(directory).unwrap();
     collbench_analyzer::analyze(&files, &options, &mut |_| {}).unwrap()
+}
+
+/// The only one of a list.
+#[track_caller]
+pub fn one<T: std::fmt::Debug>(list: &[T]) -> &T {
+    assert_eq!(list.len(), 1, "{list:?}");
+    &list[0]
+}
+
+/// Asserts that a text has a part; shows the text if it does not.
+#[track_caller]
+pub fn assert_has(text: &str, part: &str) {
+    assert!(text.contains(part), "{part}: {text}");
 }
 
 /// The only entry of this operation.

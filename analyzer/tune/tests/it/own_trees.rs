@@ -14,7 +14,9 @@ use collbench_tune::predict::{
     Recorded, ScoreError, Written, predict, score,
 };
 
-use crate::predict::{MADE_FROM, N, links_file, median, of, program, recorded, simulate};
+use crate::predict::{
+    MADE_FROM, N, links_file, median, of, predicted, program, recorded, simulate, why_not,
+};
 
 const BYTES: u64 = 1024;
 const SHAPES: [&str; 3] = ["linear", "binomial", "chain 1"];
@@ -202,7 +204,7 @@ fn what_ran_over_a_tree_is_predicted_first() {
     // It ran over another one.
     let mut other = ran;
     other.classes[0].tree = recorded_over("chain 1", random).classes[0].tree.clone();
-    let predictions = predict(&other, Given::default()).expect("a prediction");
+    let predictions = predicted(&other);
     assert!(predictions.predictions[0].not_predicted().is_some());
     other.classes.truncate(1);
     let without = predict(&other, Given::default());
@@ -393,9 +395,7 @@ fn what_it_costs_to_meet_on_a_host_is_from_event_collectors() {
         ..Given::default()
     };
     let predictions = predict(&recorded, some).expect("a prediction");
-    let why = predictions.predictions[0]
-        .not_predicted()
-        .expect("a reason");
+    let why = why_not(&predictions);
     assert!(why.starts_with("too few messages"), "{why}");
     // Without event collectors.
     let with_passes = recorded.clone();
@@ -404,9 +404,7 @@ fn what_it_costs_to_meet_on_a_host_is_from_event_collectors() {
         .iter_mut()
         .for_each(|of| of.passes.clear());
     let predictions = predict(&recorded, given(Vec::new())).expect("a prediction");
-    let why = predictions.predictions[0]
-        .not_predicted()
-        .expect("a reason");
+    let why = why_not(&predictions);
     assert!(
         why.starts_with("2 ranks of a host meet") && why.contains("--memory"),
         "{why}"

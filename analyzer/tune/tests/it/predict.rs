@@ -10,10 +10,15 @@ use collbench_schedules::{
 use collbench_stats::random::Random;
 use collbench_tune::predict::{
     Benchmarked, Class, CollectiveCall, Figure, Given, Identity, Instance, MadeFrom, MeasuredLinks,
-    Parameters, PredictError, Recorded, Sample, ScoreError, Written, faster, predict, score,
+    Parameters, PredictError, Predictions, Recorded, Sample, ScoreError, Written, faster, predict,
+    score,
 };
 
+use crate::built::assert_has;
+
 pub(crate) const N: usize = 8;
+/// Of one message after the other in a chain each is alone.
+const PIPELINE: &str = "bcast_intra_pipeline";
 pub(crate) const MADE_FROM: MadeFrom<'static> = MadeFrom {
     trace: "t",
     trace_crc32: 1,
@@ -111,6 +116,11 @@ pub(crate) fn simulate_on(
     instances.collect()
 }
 
+/// So many broadcasts of 1 KiB by [`PIPELINE`].
+fn pipelines(n: u64, random: &mut Random) -> Vec<Instance> {
+    simulate(Operation::Bcast, &of(PIPELINE, 1024), n, random)
+}
+
 /// A run of a broadcast, and of exchanges of short messages between all processes.
 pub(crate) fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
     let random = &mut Random::of(&[9]);
@@ -149,6 +159,16 @@ pub(crate) fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
     }
 }
 
+pub(crate) fn predicted(recorded: &Recorded) -> Predictions<'_> {
+    predict(recorded, Given::default()).expect("a prediction")
+}
+
+/// Why the first class of calls is not predicted.
+pub(crate) fn why_not(predictions: &Predictions<'_>) -> String {
+    let prediction = &predictions.predictions[0];
+    prediction.not_predicted().expect("a reason")
+}
+
 pub(crate) fn median(instances: &[Instance]) -> f64 {
     let mut times: Vec<f64> = instances.iter().map(|of| of.took_ns).collect();
     times.sort_by(f64::total_cmp);
@@ -158,11 +178,8 @@ pub(crate) fn median(instances: &[Instance]) -> f64 {
 #[test]
 fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
     let random = &mut Random::of(&[5]);
-    // Of one message after the other in a chain each is alone.
-    let ran = of("bcast_intra_pipeline", 1024);
-    let run = simulate(Operation::Bcast, &ran, 400, random);
-    let recorded = recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&recorded, Given::default()).expect("a prediction");
+    let recorded = recorded(PIPELINE, pipelines(400, random));
+    let predictions = predicted(&recorded);
     assert_eq!(predictions.links.len(), 2);
     let prediction = &predictions.predictions[0];
     let identity = prediction.identity.as_ref().expect("what ran is predicted");
@@ -189,7 +206,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
             && truth <= candidate.predicted.p95_ns * 1.03;
         assert!(is_inside, "{candidate:?} {truth}");
     }
-    let again = predict(&recorded, Given::default()).expect("a prediction");
+    let again = predicted(&recorded);
     let json = predictions.to_json(&MADE_FROM);
     assert_eq!(json, again.to_json(&MADE_FROM));
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
@@ -214,24 +231,19 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
 #[test]
 fn what_is_not_the_algorithm_that_was_reported_is_predicted_as_its_messages_show_it() {
     let random = &mut Random::of(&[6]);
-    let run = simulate(
-        Operation::Bcast,
-        &of("bcast_intra_pipeline", 1024),
-        100,
-        random,
-    );
+    let run = pipelines(100, random);
     let mut other = recorded("bcast_intra_binomial", run);
-    let predictions = predict(&other, Given::default()).expect("a prediction");
+    let predictions = predicted(&other);
     let prediction = &predictions.predictions[0];
     assert!(prediction.identity.as_ref().is_ok_and(Identity::holds));
     assert!(!prediction.candidates.is_empty());
     // Without messages.
     let instances = other.classes[0].instances.iter_mut();
     let messages: Vec<Vec<Sample>> = instances.map(|of| mem::take(&mut of.messages)).collect();
-    let predictions = predict(&other, Given::default()).expect("a prediction");
+    let predictions = predicted(&other);
     let prediction = &predictions.predictions[0];
     let why = prediction.not_predicted().expect("a reason");
-    assert!(why.contains("no messages of its calls"), "{why}");
+    assert_has(&why, "no messages of its calls");
     assert!(prediction.candidates.is_empty());
     let instances = other.classes[0].instances.iter_mut();
     for (instance, messages) in instances.zip(messages) {
@@ -239,7 +251,7 @@ fn what_is_not_the_algorithm_that_was_reported_is_predicted_as_its_messages_show
     }
     // What is not reported is found by its messages.
     other.classes[0].reported.clear();
-    let predictions = predict(&other, Given::default()).expect("a prediction");
+    let predictions = predicted(&other);
     assert!(
         predictions.predictions[0]
             .identity
@@ -267,7 +279,7 @@ fn other_algorithms_of_mpich_are_predicted_from_the_one_that_its_messages_show()
     // The library reports nothing.
     (recorded.classes.iter_mut()).for_each(|class| class.reported.clear());
     let names = |recorded: &Recorded| {
-        let predictions = predict(recorded, Given::default()).expect("a prediction");
+        let predictions = predicted(recorded);
         let candidates = predictions.predictions[0].candidates.iter();
         let mut names: Vec<_> = candidates.map(|of| of.method.name().to_owned()).collect();
         names.sort();
@@ -282,7 +294,7 @@ fn other_algorithms_of_mpich_are_predicted_from_the_one_that_its_messages_show()
     assert_eq!(names(&recorded), of_4);
     recorded.library = "MPICH Version: 5.0.2".to_owned();
     assert_eq!(names(&recorded).len(), of_4.len() + 3);
-    let predictions = predict(&recorded, Given::default()).expect("a prediction");
+    let predictions = predicted(&recorded);
     for candidate in &predictions.predictions[0].candidates {
         let name = candidate.method.name();
         let parameters = schedules::Parameters {
@@ -299,20 +311,13 @@ fn other_algorithms_of_mpich_are_predicted_from_the_one_that_its_messages_show()
 #[test]
 fn what_takes_longer_than_its_messages_say_is_refused() {
     let random = &mut Random::of(&[7]);
-    let mut run = simulate(
-        Operation::Bcast,
-        &of("bcast_intra_pipeline", 1024),
-        100,
-        random,
-    );
+    let mut run = pipelines(100, random);
     // Processes that are not on a core meanwhile.
     run.iter_mut().for_each(|of| of.took_ns *= 1.6);
-    let slow = recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&slow, Given::default()).expect("a prediction");
-    let why = predictions.predictions[0]
-        .not_predicted()
-        .expect("a reason");
-    assert!(why.contains("predicted at 0.6"), "{why}");
+    let slow = recorded(PIPELINE, run);
+    let predictions = predicted(&slow);
+    let why = why_not(&predictions);
+    assert_has(&why, "predicted at 0.6");
     assert!(!why.contains("themselves vary"), "{why}");
     assert!(predictions.to_json(&MADE_FROM).contains("\"holds\": false"));
 }
@@ -320,47 +325,35 @@ fn what_takes_longer_than_its_messages_say_is_refused() {
 #[test]
 fn where_times_themselves_vary_too_much_for_any_model_the_reason_says_so() {
     let random = &mut Random::of(&[17]);
-    let mut run = simulate(
-        Operation::Bcast,
-        &of("bcast_intra_pipeline", 1024),
-        100,
-        random,
-    );
+    let mut run = pipelines(100, random);
     // Every third call is disturbed.
     run.iter_mut().step_by(3).for_each(|of| of.took_ns *= 2.0);
-    let disturbed = recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&disturbed, Given::default()).expect("a prediction");
+    let disturbed = recorded(PIPELINE, run);
+    let predictions = predicted(&disturbed);
     let prediction = &predictions.predictions[0];
     let identity = prediction.identity.as_ref().expect("was compared");
     assert!((0.6..0.72).contains(&identity.alike), "{identity:?}");
     let why = prediction.not_predicted().expect("a reason");
-    assert!(why.contains("The times themselves vary: 6"), "{why}");
+    assert_has(&why, "The times themselves vary: 6");
 }
 
 #[test]
 fn what_is_missing_is_told() {
     let random = &mut Random::of(&[8]);
-    let run = simulate(
-        Operation::Bcast,
-        &of("bcast_intra_pipeline", 1024),
-        100,
-        random,
-    );
-    let few = recorded("bcast_intra_pipeline", run[..30].to_vec());
-    let predictions = predict(&few, Given::default()).expect("a prediction");
-    let why = predictions.predictions[0]
-        .not_predicted()
-        .expect("a reason");
-    assert!(why.contains("too few instances"), "{why}");
+    let run = pipelines(100, random);
+    let few = recorded(PIPELINE, run[..30].to_vec());
+    let predictions = predicted(&few);
+    let why = why_not(&predictions);
+    assert_has(&why, "too few instances");
     let mut without = run.clone();
     without.iter_mut().for_each(|of| of.messages.clear());
-    let mut without = recorded("bcast_intra_pipeline", without);
+    let mut without = recorded(PIPELINE, without);
     without.classes.truncate(1);
     assert_eq!(
         predict(&without, Given::default()).err(),
         Some(PredictError::NoMessages)
     );
-    let mut other = recorded("bcast_intra_pipeline", run);
+    let mut other = recorded(PIPELINE, run);
     other.library = "Intel(R) MPI Library 2021.19".to_owned();
     assert!(matches!(
         predict(&other, Given::default()),
@@ -369,24 +362,16 @@ fn what_is_missing_is_told() {
     let mut unknown = other;
     unknown.library = "Open MPI v4.1.4".to_owned();
     unknown.host_of_rank[3] = None;
-    let predictions = predict(&unknown, Given::default()).expect("a prediction");
-    let why = predictions.predictions[0]
-        .not_predicted()
-        .expect("a reason");
-    assert!(why.contains("no file of rank 3"), "{why}");
+    let predictions = predicted(&unknown);
+    let why = why_not(&predictions);
+    assert_has(&why, "no file of rank 3");
 }
 
 #[test]
 fn predictions_are_compared_with_runs_of_what_was_predicted() {
     let random = &mut Random::of(&[10]);
-    let run = simulate(
-        Operation::Bcast,
-        &of("bcast_intra_pipeline", 1024),
-        100,
-        random,
-    );
-    let recorded = self::recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&recorded, Given::default()).expect("a prediction");
+    let recorded = recorded(PIPELINE, pipelines(100, random));
+    let predictions = predicted(&recorded);
     let written = Written::parse(predictions.to_json(&MADE_FROM).as_bytes()).expect("the document");
     let others = [
         "bcast_intra_binomial",
@@ -464,13 +449,7 @@ pub(crate) fn links_file(hosts: &[&str], latencies_ns: [f64; 2]) -> MeasuredLink
 #[test]
 fn hosts_of_a_site_share_a_slow_link_to_another_one() {
     let random = &mut Random::of(&[12]);
-    let run = simulate(
-        Operation::Bcast,
-        &of("bcast_intra_pipeline", 1024),
-        60,
-        random,
-    );
-    let recorded = recorded("bcast_intra_pipeline", run);
+    let recorded = recorded(PIPELINE, pipelines(60, random));
     let hosts: Vec<&str> = recorded.hosts.iter().map(String::as_str).collect();
     let mut links = links_file(&hosts, [105_500.0, 2_005_500.0]);
     let network = |links: &MeasuredLinks| {
@@ -519,13 +498,7 @@ fn a_gap_per_byte_that_is_not_known_is_from_the_times_of_stores() {
 #[test]
 fn links_that_were_measured_count_more_than_those_of_the_run() {
     let random = &mut Random::of(&[11]);
-    let run = simulate(
-        Operation::Bcast,
-        &of("bcast_intra_pipeline", 1024),
-        200,
-        random,
-    );
-    let recorded = recorded("bcast_intra_pipeline", run);
+    let recorded = recorded(PIPELINE, pipelines(200, random));
     let hosts = ["h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7"];
     // The recorded messages took some 8 us longer, the mean of their exponential delay.
     let right = links_file(&hosts, [105_500.0, 2_005_500.0]);
@@ -559,8 +532,8 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
         with(links_file(&mixed, [105_500.0, 2_005_500.0])),
     );
     let wrong = wrong.expect("a prediction");
-    let why = wrong.predictions[0].not_predicted().expect("a reason");
-    assert!(why.contains("what ran is predicted at"), "{why}");
+    let why = why_not(&wrong);
+    assert_has(&why, "what ran is predicted at");
     // Hosts of one site only: the others have the links of the run.
     let some = links_file(&hosts[..4], [105_500.0, 1.0]);
     let predictions = predict(&recorded, with(some.clone())).expect("a prediction");
@@ -638,11 +611,11 @@ pub(crate) fn program(schedule: &Schedule, random: &mut Random) -> (Vec<Collecti
 #[test]
 fn lateness_is_handed_on_or_absorbed_in_the_whole_run() {
     let random = &mut Random::of(&[13]);
-    let schedule = of("bcast_intra_pipeline", 1024);
+    let schedule = of(PIPELINE, 1024);
     let run = simulate(Operation::Bcast, &schedule, 400, random);
-    let mut recorded = recorded("bcast_intra_pipeline", run);
+    let mut recorded = recorded(PIPELINE, run);
     recorded.calls = program(&schedule, random).0;
-    let predictions = predict(&recorded, Given::default()).expect("a prediction");
+    let predictions = predicted(&recorded);
     let fastest = &predictions.predictions[0].candidates[0];
     assert_eq!(fastest.segment_bytes, 0, "{fastest:?}");
     let (_, ran_ns) = program(&schedule, random);
@@ -661,7 +634,7 @@ fn lateness_is_handed_on_or_absorbed_in_the_whole_run() {
     );
     assert!(truth < 0.97, "{truth}");
     let text = predictions.to_text();
-    assert!(text.contains("the whole run, 400 collectives in"), "{text}");
+    assert_has(&text, "the whole run, 400 collectives in");
     // Where processes compute otherwise than it seems, such as in calls that are not known, nothing is said.
     for call in &mut recorded.calls {
         let last_ns = call.enters_ns.iter().copied().fold(0.0, f64::max);
@@ -669,7 +642,7 @@ fn lateness_is_handed_on_or_absorbed_in_the_whole_run() {
             .iter_mut()
             .for_each(|ns| *ns = (*ns + last_ns) / 2.0);
     }
-    let predictions = predict(&recorded, Given::default()).expect("a prediction");
+    let predictions = predicted(&recorded);
     let run = predictions
         .run
         .as_ref()
@@ -683,15 +656,8 @@ fn lateness_is_handed_on_or_absorbed_in_the_whole_run() {
 #[test]
 fn predictions_are_compared_with_measured_collectives() {
     let random = &mut Random::of(&[14]);
-    let run = simulate(
-        Operation::Bcast,
-        &of("bcast_intra_pipeline", 1024),
-        100,
-        random,
-    );
-    let recorded = self::recorded("bcast_intra_pipeline", run);
-    let predictions = predict(&recorded, Given::default());
-    let predictions = predictions.expect("a prediction");
+    let recorded = recorded(PIPELINE, pipelines(100, random));
+    let predictions = predicted(&recorded);
     let written = Written::parse(predictions.to_json(&MADE_FROM).as_bytes()).expect("the document");
     let network = network();
     let mut point = |name: &str, function: &str| {
@@ -741,9 +707,9 @@ fn predictions_are_compared_with_measured_collectives() {
 #[test]
 fn what_makes_a_run_faster_is_found_by_little_work() {
     let random = &mut Random::of(&[14]);
-    let schedule = of("bcast_intra_pipeline", 1024);
+    let schedule = of(PIPELINE, 1024);
     let run = simulate(Operation::Bcast, &schedule, 400, random);
-    let mut slow = recorded("bcast_intra_pipeline", run);
+    let mut slow = recorded(PIPELINE, run);
     slow.calls = program(&schedule, random).0;
     // The others only show what links take.
     slow.classes[1].n_instances = 1;

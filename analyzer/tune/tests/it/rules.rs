@@ -6,7 +6,7 @@ use collbench_formats::Operation;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::built::TestTrace;
+use crate::built::{TestTrace, assert_has};
 
 const VALID: &str = "# rules\n1\n2\n1\n2\n2\n0 3 0 0\n1024 4 0 0\n";
 
@@ -40,7 +40,7 @@ fn trace() -> TempDir {
     let mut trace = TestTrace::new(2);
     trace.world(Operation::Allreduce, -1, 8, &[(0, 400), (300, 410)]);
     trace.world(Operation::Allreduce, -1, 4000, &[(1000, 1400), (900, 1410)]);
-    trace.world(Operation::Barrier, -1, 0, &[(2000, 2400), (1900, 2410)]);
+    trace.barrier(&[(2000, 2400), (1900, 2410)]);
     trace.in_directory()
 }
 
@@ -65,6 +65,16 @@ fn document(arguments: &[&str]) -> Value {
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"))
 }
 
+/// What is said of files that a library reads.
+fn said_of(files: &[&str], library: &str) -> (i32, String, String) {
+    said(&[&["rules"], files, &["--library", library]].concat())
+}
+
+fn explained(file: &str, trace: &TempDir, library: &str) -> Value {
+    let of = ["--library", library, "--format", "json"];
+    document(&[&["rules", file, path(trace)][..], &of].concat())
+}
+
 /// The calls of an operation in a document: bytes, line, algorithm, who decides and why.
 fn calls(document: &Value, operation: &str) -> Vec<(u64, u64, Option<u64>, Value, Value, Value)> {
     let calls = document["calls"].as_array().unwrap().iter();
@@ -83,26 +93,35 @@ fn calls(document: &Value, operation: &str) -> Vec<(u64, u64, Option<u64>, Value
         .collect()
 }
 
+/// The allreduces of a document, all of which rules decide: least bytes, line and algorithm.
+fn decided_by_rules(document: &Value) -> Vec<(u64, u64, Value)> {
+    let calls = calls(document, "MPI_Allreduce").into_iter();
+    let decided = calls.map(|(least, _, line, algorithm, by, _)| {
+        assert_eq!(by, "rule");
+        (least, line.expect("the line of a rule"), algorithm)
+    });
+    decided.collect()
+}
+
 #[test]
 fn a_valid_file_has_status_0_a_wrong_one_1_and_a_wrong_command_line_2() {
     let folder = tempfile::tempdir().unwrap();
     let valid = written(&folder, "valid", VALID.as_bytes());
-    let library = ["--library", "Open MPI 5.0.11"];
-    let (status, stdout, stderr) = said(&["rules", &valid, library[0], library[1]]);
+    let (status, stdout, stderr) = said_of(&[&valid], "Open MPI 5.0.11");
     assert_eq!((status, stderr.as_str()), (0, ""));
-    assert!(stdout.contains("nothing wrong"), "{stdout}");
+    assert_has(&stdout, "nothing wrong");
 
     let wrong = written(&folder, "wrong", VALID.replace("1024", "1K").as_bytes());
-    let (status, stdout, _) = said(&["rules", &wrong, library[0], library[1]]);
+    let (status, stdout, _) = said_of(&[&wrong], "Open MPI 5.0.11");
     assert_eq!(status, 1);
-    assert!(stdout.contains("wrong:8:2: \"K\" is no number"), "{stdout}");
+    assert_has(&stdout, "wrong:8:2: \"K\" is no number");
 
     let trace = trace();
     for usage in [
         &["rules", &*valid][..],
         &["rules", &valid, "--library", "MVAPICH 2"],
         &["rules"],
-        &["rules", &valid, &valid, library[0], library[1]],
+        &["rules", &valid, &valid, "--library", "Open MPI 5.0.11"],
         &["rules", &valid, &valid, &valid],
         &["rules", &valid, "--no-such-option"],
         &["rules", path(&trace)],
@@ -126,15 +145,15 @@ fn what_is_no_rule_file_is_told_with_what_it_looks_like() {
         (&large, "larger than 1 MiB"),
     ] {
         let file = written(&folder, "file", text);
-        let (status, stdout, stderr) = said(&["rules", &file, "--library", "Open MPI 4.1.4"]);
+        let (status, stdout, stderr) = said_of(&[&file], "Open MPI 4.1.4");
         assert_eq!((status, stdout.as_str()), (1, ""), "{stderr}");
-        assert!(stderr.contains(expected), "{stderr}");
+        assert_has(&stderr, expected);
     }
     let missing = folder.path().join("missing");
     let missing = missing.to_str().unwrap();
-    let (status, _, stderr) = said(&["rules", missing, "--library", "Open MPI 4.1.4"]);
+    let (status, _, stderr) = said_of(&[missing], "Open MPI 4.1.4");
     assert_eq!(status, 1);
-    assert!(stderr.contains("missing"), "{stderr}");
+    assert_has(&stderr, "missing");
 }
 
 #[test]
@@ -156,11 +175,8 @@ fn each_call_of_a_trace_has_its_line_and_what_ran_is_unknown_without_names() {
         assert_eq!(call["ran"], Value::Null);
     }
     let (_, text, _) = said(&["rules", &file, path(&trace)]);
-    assert!(
-        text.contains("the recorded run named no rule file"),
-        "{text}"
-    );
-    assert!(text.contains("unknown"), "{text}");
+    assert_has(&text, "the recorded run named no rule file");
+    assert_has(&text, "unknown");
 }
 
 #[test]
@@ -171,28 +187,15 @@ fn settings_of_the_run_decide_instead_of_the_file() {
     let named = ("OMPI_MCA_coll_tuned_dynamic_rules_filename", "rules.txt");
     let used = ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
     let first = |library: &str| {
-        let arguments = [
-            "rules",
-            "--format",
-            "json",
-            &file,
-            path(&trace),
-            "--library",
-            library,
-        ];
-        calls(&document(&arguments), "MPI_Allreduce")[0].clone()
+        let found = explained(&file, &trace, library);
+        calls(&found, "MPI_Allreduce")[0].clone()
     };
 
     with_run(&trace, &["mpirun", "./app"], &[named]);
     let unused = first("Open MPI 4.1.4");
     assert_eq!((unused.3, unused.4), (Value::Null, "library".into()));
-    assert!(
-        unused
-            .5
-            .as_str()
-            .unwrap()
-            .contains("coll_tuned_use_dynamic_rules")
-    );
+    let why = unused.5.as_str().unwrap();
+    assert_has(why, "coll_tuned_use_dynamic_rules");
 
     let forced = [
         "mpirun",
@@ -232,17 +235,8 @@ fn several_hosts_have_han_in_5_0_unless_its_priority_is_low() {
     two_hosts.processes[1].on_host("other");
     let trace = two_hosts.in_directory();
     let by = |library: &str| {
-        let arguments = [
-            "rules",
-            "--format",
-            "json",
-            &file,
-            path(&trace),
-            "--library",
-            library,
-        ];
-        let of = calls(&document(&arguments), "MPI_Allreduce");
-        of[0].4.clone()
+        let found = explained(&file, &trace, library);
+        calls(&found, "MPI_Allreduce")[0].4.clone()
     };
     assert_eq!(by("Open MPI 4.1.4"), "rule");
     assert_eq!(by("Open MPI 5.0.11"), "component");
@@ -270,7 +264,7 @@ fn two_files_or_two_versions_differ_in_the_calls_that_change() {
     );
     let (status, text, _) = said(&["rules", &old, &old, path(&trace)]);
     assert_eq!(status, 0);
-    assert!(text.contains("nothing changes for the 6 calls"), "{text}");
+    assert_has(&text, "nothing changes for the 6 calls");
 
     let version_2 = written(
         &folder,
@@ -280,8 +274,8 @@ fn two_files_or_two_versions_differ_in_the_calls_that_change() {
     let versions = ["--library", "Open MPI 5.0.6", "--library", "Open MPI 5.0.7"];
     let arguments = [&["rules", &*version_2, path(&trace)][..], &versions].concat();
     let (_, text, _) = said(&arguments);
-    assert!(text.contains("library's choice"), "{text}");
-    assert!(text.contains("allreduce_intra_ring (line 8)"), "{text}");
+    assert_has(&text, "library's choice");
+    assert_has(&text, "allreduce_intra_ring (line 8)");
 }
 
 #[test]
@@ -297,28 +291,18 @@ fn choices_become_a_file_that_is_not_replaced_unless_asked() {
     let choices = written(&folder, "collective.json", choices.to_string().as_bytes());
     let out: PathBuf = folder.path().join("rules.txt");
     let out = out.to_str().unwrap();
-    let arguments = [
-        "rules",
-        &choices,
-        "--write",
-        "openmpi",
-        "--library",
-        "Open MPI 5.0.11",
-        "-o",
-        out,
-    ];
-    assert_eq!(said(&arguments).0, 0);
+    let write = |more: &[&str]| {
+        let files = [&[&*choices, "--write", "openmpi", "-o", out], more].concat();
+        said_of(&files, "Open MPI 5.0.11")
+    };
+    assert_eq!(write(&[]).0, 0);
     let text = fs::read_to_string(out).unwrap();
-    assert!(text.contains("coll_tuned_dynamic_rules_filename"), "{text}");
-    assert_eq!(
-        said(&["rules", out, "--library", "Open MPI 5.0.11"]).0,
-        0,
-        "{text}"
-    );
-    let (status, _, stderr) = said(&arguments);
+    assert_has(&text, "coll_tuned_dynamic_rules_filename");
+    assert_eq!(said_of(&[out], "Open MPI 5.0.11").0, 0, "{text}");
+    let (status, _, stderr) = write(&[]);
     assert_eq!(status, 1);
-    assert!(stderr.contains("--force replaces it"), "{stderr}");
-    assert_eq!(said(&[&arguments[..], &["--force"]].concat()).0, 0);
+    assert_has(&stderr, "--force replaces it");
+    assert_eq!(write(&["--force"]).0, 0);
     let json = ["rules", &choices, "--write", "openmpi-json"];
     assert_eq!(said(&json).0, 2);
     let (status, stdout, _) = said(&[&json[..], &["--untested"]].concat());
@@ -329,16 +313,9 @@ fn choices_become_a_file_that_is_not_replaced_unless_asked() {
         "{json}"
     );
     let none = written(&folder, "none.json", b"{}");
-    let (status, _, stderr) = said(&[
-        "rules",
-        &none,
-        "--write",
-        "openmpi",
-        "--library",
-        "Open MPI 5.0.11",
-    ]);
+    let (status, _, stderr) = said_of(&[&none, "--write", "openmpi"], "Open MPI 5.0.11");
     assert_eq!(status, 1);
-    assert!(stderr.contains("no choices"), "{stderr}");
+    assert_has(&stderr, "no choices");
     assert!(!Path::new(out).with_file_name(".rules.txt").exists());
 }
 
@@ -360,34 +337,31 @@ fn selections_of_mpich_are_explained_and_all_problems_told() {
         "{{\"avg_msg_size<=100\":{doubling},\n\"avg_msg_size=any\":{}}}",
         choice("Allreduce_intra_reduce_scatter_allgather")
     ));
-    let of_mpich = ["--library", "MPICH 4.0.2", "--format", "json"];
-    let explained = document(&[&["rules", &whole, path(&trace)][..], &of_mpich].concat());
-    let decided = calls(&explained, "MPI_Allreduce").into_iter();
-    let decided = decided.map(|(least, _, line, algorithm, by, _)| (least, line, algorithm, by));
+    let explained = explained(&whole, &trace, "MPICH 4.0.2");
     assert_eq!(
-        decided.collect::<Vec<_>>(),
+        decided_by_rules(&explained),
         [
-            (8, 3, "recursive_doubling"),
-            (4000, 4, "reduce_scatter_allgather")
+            (8, 3, "MPIR_Allreduce_intra_recursive_doubling".into()),
+            (
+                4000,
+                4,
+                "MPIR_Allreduce_intra_reduce_scatter_allgather".into()
+            )
         ]
-        .map(|(least, line, name)| {
-            let algorithm = format!("MPIR_Allreduce_intra_{name}");
-            (least, Some(line), algorithm.into(), "rule".into())
-        })
     );
     // One wrong letter ends every program.
     let wrong = file(&choice("Allreduce_intra_recursive_dubling"));
-    let (status, text, _) = said(&["rules", &wrong, "--library", "MPICH 4.0.2"]);
+    let (status, text, _) = said_of(&[&wrong], "MPICH 4.0.2");
     assert_eq!(status, 1);
-    assert!(text.contains("the program ends in MPI_Init"), "{text}");
-    assert!(
-        text.contains("write `algorithm=MPIR_Allreduce_intra_recursive_doubling`"),
-        "{text}"
+    assert_has(&text, "the program ends in MPI_Init");
+    assert_has(
+        &text,
+        "write `algorithm=MPIR_Allreduce_intra_recursive_doubling`",
     );
     // The library of the trace is another one.
     let (status, _, error) = said(&["rules", &whole, path(&trace)]);
     assert_eq!(status, 2);
-    assert!(error.contains("MPICH 4.0 or 5.0"), "{error}");
+    assert_has(&error, "MPICH 4.0 or 5.0");
 }
 
 #[test]
@@ -421,17 +395,8 @@ fn files_of_coll_han_are_explained_on_several_hosts() {
         process.on_host("other");
     }
     let trace = run.in_directory();
-    let library = "Open MPI 5.0.11";
-    let arguments = [
-        "rules",
-        "--format",
-        "json",
-        &file,
-        path(&trace),
-        "--library",
-        library,
-    ];
-    let found = document(&arguments);
+    let explained = || explained(&file, &trace, "Open MPI 5.0.11");
+    let found = explained();
     let calls = found["calls"].as_array().unwrap().iter();
     let decided: Vec<_> = calls
         .map(|call| {
@@ -452,7 +417,7 @@ fn files_of_coll_han_are_explained_on_several_hosts() {
     assert_eq!(found["problems"].as_array().unwrap().len(), 0, "{found}");
     let named = ("OMPI_MCA_coll_han_dynamic_rules_filename", &*file);
     with_run(&trace, &["mpirun"], &[named]);
-    let found = document(&arguments);
+    let found = explained();
     assert_eq!(found["calls"][0]["algorithm"], "coll_han intra");
     assert!(
         found["notes"]
@@ -466,11 +431,11 @@ fn files_of_coll_han_are_explained_on_several_hosts() {
 fn what_coll_han_of_4_1_does_with_a_higher_priority_is_said_not_to_be_modelled() {
     let folder = tempfile::tempdir().unwrap();
     let file = written(&folder, "han.txt", b"1\n2 1 2 1 1 2\n0 tuned\n64 han\n");
-    let (status, stdout, _) = said(&["rules", &file, "--library", "Open MPI 4.1.4"]);
+    let (status, stdout, _) = said_of(&[&file], "Open MPI 4.1.4");
     assert_eq!(status, 1);
     let sentence = "what it does with a higher coll_han_priority is not modelled";
-    assert!(stdout.contains(sentence), "{stdout}");
-    let (_, stdout, _) = said(&["rules", &file, "--library", "Open MPI 5.0.11"]);
+    assert_has(&stdout, sentence);
+    let (_, stdout, _) = said_of(&[&file], "Open MPI 5.0.11");
     assert!(!stdout.contains(sentence), "{stdout}");
 }
 
@@ -483,39 +448,26 @@ fn rules_in_json_are_explained_for_6_0_as_untested_and_refused_before() {
                 {\"alg\": \"ring\"}]}],\n\"barrier\": [{\"rules\": [{\"alg\": \"tree\"}]}]}}";
     let file = written(&folder, "rules.json", text.as_bytes());
     let trace = trace();
-    let of_6_0 = ["--library", "Open MPI 6.0.0", "--format", "json"];
-    let found = document(&[&["rules", &file, path(&trace)][..], &of_6_0].concat());
+    let found = explained(&file, &trace, "Open MPI 6.0.0");
     let note = found["notes"][0].as_str().unwrap();
     assert!(note.starts_with("untested: "), "{note}");
     assert_eq!(found["problems"].as_array().unwrap().len(), 0, "{found}");
-    let decided = calls(&found, "MPI_Allreduce").into_iter();
-    let decided: Vec<_> = decided
-        .map(|(least, _, line, algorithm, by, _)| (least, line, algorithm, by))
-        .collect();
     assert_eq!(
-        decided,
+        decided_by_rules(&found),
         [
-            (
-                8,
-                Some(3),
-                "allreduce_intra_recursivedoubling".into(),
-                "rule".into()
-            ),
-            (4000, Some(4), "allreduce_intra_ring".into(), "rule".into()),
+            (8, 3, "allreduce_intra_recursivedoubling".into()),
+            (4000, 4, "allreduce_intra_ring".into()),
         ]
     );
-    assert_eq!(said(&["rules", &file, "--library", "Open MPI 6.0.0"]).0, 0);
+    assert_eq!(said_of(&[&file], "Open MPI 6.0.0").0, 0);
     let comma = text.replace("\"ring\"}", "\"ring\",}");
     let file = written(&folder, "rules.json", comma.as_bytes());
-    let (status, stdout, _) = said(&["rules", &file, "--library", "Open MPI 6.0.0"]);
+    let (status, stdout, _) = said_of(&[&file], "Open MPI 6.0.0");
     assert_eq!(status, 1);
-    assert!(
-        stdout.contains(":4:16: a comma before a closing bracket"),
-        "{stdout}"
-    );
-    let (status, _, stderr) = said(&["rules", &file, "--library", "Open MPI 5.0.11"]);
+    assert_has(&stdout, ":4:16: a comma before a closing bracket");
+    let (status, _, stderr) = said_of(&[&file], "Open MPI 5.0.11");
     assert_eq!(status, 1);
-    assert!(stderr.contains("does not read rules in JSON"), "{stderr}");
+    assert_has(&stderr, "does not read rules in JSON");
 }
 
 #[test]
@@ -542,12 +494,9 @@ fn choices_become_files_of_coll_han_trees_and_variables() {
     };
     let (status, stdout, stderr) = write("openmpi-han", &["--library", "Open MPI 5.0.11"]);
     assert_eq!(status, 0, "{stderr}");
-    assert!(stdout.contains("0 tuned\n"), "{stdout}");
-    assert!(
-        stderr.contains("OMPI_MCA_coll_han_use_dynamic_file_rules=1"),
-        "{stderr}"
-    );
-    assert!(stderr.contains("has trees of mine.toml"), "{stderr}");
+    assert_has(&stdout, "0 tuned\n");
+    assert_has(&stderr, "OMPI_MCA_coll_han_use_dynamic_file_rules=1");
+    assert_has(&stderr, "has trees of mine.toml");
     let old = write("openmpi-han", &["--library", "Open MPI 4.1.4"]);
     assert_eq!(old.0, 2, "{}", old.2);
     let later = write("openmpi", &["--library", "Open MPI 6.0.0"]);
@@ -556,12 +505,9 @@ fn choices_become_files_of_coll_han_trees_and_variables() {
     let (status, stdout, stderr) = write("trees", &[]);
     assert_eq!(status, 0, "{stderr}");
     for shape in ["chain 3", "binomial"] {
-        assert!(stdout.contains(&format!("shape = \"{shape}\"")), "{stdout}");
+        assert_has(&stdout, &format!("shape = \"{shape}\""));
     }
-    assert!(
-        stderr.contains("collbench-record --trees trees.toml"),
-        "{stderr}"
-    );
+    assert_has(&stderr, "collbench-record --trees trees.toml");
     for (format, line) in [
         ("ucc", "export UCC_TL_UCP_TUNE='bcast:0-inf:[4-4]:@knomial'"),
         ("intel", "export I_MPI_ADJUST_BCAST='1:0-2147483647@4-4'"),
@@ -569,6 +515,6 @@ fn choices_become_files_of_coll_han_trees_and_variables() {
         assert_eq!(write(format, &[]).0, 2);
         let (status, stdout, _) = write(format, &["--untested"]);
         assert_eq!(status, 0);
-        assert!(stdout.contains(line), "{stdout}");
+        assert_has(&stdout, line);
     }
 }

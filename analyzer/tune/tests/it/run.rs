@@ -11,7 +11,7 @@ use collbench_formats::Operation;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::built::TestTrace;
+use crate::built::{TestTrace, assert_has};
 
 /// Copies the trace beside it instead of recording, and tells the program over which trees it runs.
 const RECORD: &str = r#"#!/bin/sh
@@ -127,13 +127,10 @@ fn a_program_that_is_faster_over_trees_is_said_to_be() {
         said.starts_with("with trees.toml the program takes "),
         "{said}"
     );
-    assert!(said.contains("less time"), "{said}");
+    assert_has(&said, "less time");
     let use_it = "use it: collbench-record --trees ../trees.toml --no-trace -- ../bin/program\n";
-    assert!(said.contains(use_it), "{said}");
-    assert!(
-        told.contains("then 10 rounds of 3 runs, of about "),
-        "{told}"
-    );
+    assert_has(&said, use_it);
+    assert_has(&told, "then 10 rounds of 3 runs, of about ");
     assert_eq!(room.left(), ["tuned"]);
     let document = room.document();
     assert_eq!(document["schema"], "collbench.tune-run/1");
@@ -146,8 +143,8 @@ fn a_program_that_is_faster_over_trees_is_said_to_be() {
     assert_eq!(files.len(), 4, "{files:?}");
     let page = text(&fs::read(room.path("work/tuned/index.html")).unwrap());
     let answer = said.lines().next().unwrap();
-    assert!(page.contains(&format!("<li>{answer}</li>")), "{page}");
-    assert!(page.contains("<li>nothing is predicted: "), "{page}");
+    assert_has(&page, &format!("<li>{answer}</li>"));
+    assert_has(&page, "<li>nothing is predicted: ");
     // Once more: not over the first result, but with --force.
     let again = room.run(&["--rounds", "4"]);
     assert_eq!(again.status.code(), Some(1));
@@ -174,10 +171,7 @@ fn what_was_not_applied_is_not_said_to_gain_nothing() {
     let output = room.run(&["--rounds", "4"]);
     let said = text(&output.stdout);
     assert!(said.starts_with("not applied: "), "{said}");
-    assert!(
-        said.contains("trees.toml: not applied: no call ran over its trees"),
-        "{said}"
-    );
+    assert_has(&said, "trees.toml: not applied: no call ran over its trees");
     assert!(!said.contains("no gain"), "{said}");
     assert_eq!(room.document()["proposals"][0]["verdict"], "not_applied");
 }
@@ -188,9 +182,9 @@ fn a_program_that_fails_is_told_with_its_last_words() {
     let output = room.run(&[]);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        told.contains("ended with status 3: nothing to compare with. Its stdin was empty."),
-        "{told}"
+    assert_has(
+        &told,
+        "ended with status 3: nothing to compare with. Its stdin was empty.",
     );
     assert!(
         told.ends_with("It wrote at last:\n    no such input\n"),
@@ -206,10 +200,7 @@ fn a_program_that_ends_in_different_ways_is_told_with_the_files_that_it_wrote() 
     let output = room.run(&["--rounds", "4"]);
     let (said, told) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        told.contains("the program created runs; if it reads them"),
-        "{told}"
-    );
+    assert_has(&told, "the program created runs; if it reads them");
     let is_told = said.contains("cannot compare: the program ended with status 0 the first time; now it ended with status 5")
         || said.contains("failed: it ended with status 5");
     assert!(is_told, "{said}");
@@ -248,11 +239,8 @@ fn each_run_reads_the_whole_file_on_stdin_and_nothing_of_a_pipe() {
         .output()
         .unwrap();
     let told = text(&output.stderr);
-    assert!(
-        told.contains("stdin is a pipe, which only one run could read"),
-        "{told}"
-    );
-    assert!(told.contains("ended with status 1"), "{told}");
+    assert_has(&told, "stdin is a pipe, which only one run could read");
+    assert_has(&told, "ended with status 1");
 }
 
 #[test]
@@ -264,10 +252,7 @@ fn a_run_that_takes_longer_than_announced_is_ended_with_all_that_it_started() {
     let output = room.run(&["--seconds", "1"]);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        told.contains("the program did not end within --seconds 1;"),
-        "{told}"
-    );
+    assert_has(&told, "the program did not end within --seconds 1;");
     assert_eq!(processes_with(seconds), 0);
     assert_eq!(room.left(), [] as [&str; 0]);
 }
@@ -278,7 +263,7 @@ fn too_little_time_is_said_before_the_rounds() {
     let output = room.run(&["--seconds", "3"]);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told.contains("expected --seconds "), "{told}");
+    assert_has(&told, "expected --seconds ");
     assert!(!told.contains("round 1"), "{told}");
     assert_eq!(room.left(), [] as [&str; 0]);
 }
@@ -316,10 +301,7 @@ fn interrupted_it_tells_what_was_measured_and_leaves_nothing() {
         .unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(15));
     assert!(said.starts_with("interrupted after 2 rounds: "), "{said}");
-    assert!(
-        said.contains("trees.toml: too few rounds to tell"),
-        "{said}"
-    );
+    assert_has(&said, "trees.toml: too few rounds to tell");
     assert_eq!(processes_with(seconds), 0);
     assert_eq!(room.left(), [] as [&str; 0]);
 }
@@ -332,10 +314,7 @@ fn what_is_not_a_directory_of_its_own_is_not_touched() {
     let output = room.run(&["--force"]);
     assert_eq!(output.status.code(), Some(1));
     let told = text(&output.stderr);
-    assert!(
-        told.contains("exists and is not of collbench-tune run"),
-        "{told}"
-    );
+    assert_has(&told, "exists and is not of collbench-tune run");
     assert_eq!(room.left(), ["tuned"]);
 }
 

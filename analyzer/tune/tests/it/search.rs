@@ -20,7 +20,7 @@ use collbench_tune::predict::{
 use collbench_tune::run::{Alternative, Asked, KindOfCalls, Proof, Proven, WhyNot};
 use serde_json::{Value, json};
 
-use crate::built::TestTrace;
+use crate::built::{TestTrace, assert_has};
 use crate::predict::simulate_on;
 
 const BYTES: u64 = 8;
@@ -319,63 +319,30 @@ fn assert_all_changes_were_considered(found: &Found<'_>) {
 
 /// Links short and long, with fast and slow processors, one site and several, and late processes.
 fn planted() -> Vec<Planted> {
+    use Late::{Always, InTurns, Nobody};
+    use Operation::{Allreduce, Bcast, Reduce};
     let mut all = Vec::new();
     for (operation, n, n_sites, latency_ns, overhead_ns, late) in [
-        (Operation::Bcast, 8, 1, 100_000.0, 3000.0, Late::Nobody),
-        (Operation::Bcast, 16, 1, 20_000.0, 20_000.0, Late::Nobody),
-        (Operation::Bcast, 32, 1, 50_000.0, 5000.0, Late::Nobody),
-        (Operation::Bcast, 64, 1, 20_000.0, 20_000.0, Late::Nobody),
-        (Operation::Bcast, 12, 2, 50_000.0, 5000.0, Late::Nobody),
-        (Operation::Bcast, 24, 3, 50_000.0, 5000.0, Late::Nobody),
-        (Operation::Reduce, 8, 1, 100_000.0, 3000.0, Late::Nobody),
-        (Operation::Reduce, 16, 1, 20_000.0, 20_000.0, Late::Nobody),
-        (Operation::Reduce, 12, 2, 50_000.0, 5000.0, Late::Nobody),
-        (Operation::Allreduce, 8, 1, 100_000.0, 3000.0, Late::Nobody),
-        (
-            Operation::Allreduce,
-            16,
-            1,
-            20_000.0,
-            20_000.0,
-            Late::Nobody,
-        ),
-        (
-            Operation::Allreduce,
-            32,
-            1,
-            50_000.0,
-            10_000.0,
-            Late::Nobody,
-        ),
-        (Operation::Allreduce, 64, 1, 50_000.0, 5000.0, Late::Nobody),
-        (Operation::Allreduce, 8, 2, 50_000.0, 5000.0, Late::Nobody),
-        (Operation::Allreduce, 16, 2, 50_000.0, 5000.0, Late::Nobody),
-        (Operation::Allreduce, 24, 3, 30_000.0, 5000.0, Late::Nobody),
-        (
-            Operation::Allreduce,
-            8,
-            1,
-            100_000.0,
-            3000.0,
-            Late::Always(5),
-        ),
-        (
-            Operation::Allreduce,
-            16,
-            1,
-            50_000.0,
-            5000.0,
-            Late::Always(9),
-        ),
-        (
-            Operation::Allreduce,
-            32,
-            1,
-            50_000.0,
-            5000.0,
-            Late::Always(31),
-        ),
-        (Operation::Allreduce, 16, 1, 50_000.0, 5000.0, Late::InTurns),
+        (Bcast, 8, 1, 100_000.0, 3000.0, Nobody),
+        (Bcast, 16, 1, 20_000.0, 20_000.0, Nobody),
+        (Bcast, 32, 1, 50_000.0, 5000.0, Nobody),
+        (Bcast, 64, 1, 20_000.0, 20_000.0, Nobody),
+        (Bcast, 12, 2, 50_000.0, 5000.0, Nobody),
+        (Bcast, 24, 3, 50_000.0, 5000.0, Nobody),
+        (Reduce, 8, 1, 100_000.0, 3000.0, Nobody),
+        (Reduce, 16, 1, 20_000.0, 20_000.0, Nobody),
+        (Reduce, 12, 2, 50_000.0, 5000.0, Nobody),
+        (Allreduce, 8, 1, 100_000.0, 3000.0, Nobody),
+        (Allreduce, 16, 1, 20_000.0, 20_000.0, Nobody),
+        (Allreduce, 32, 1, 50_000.0, 10_000.0, Nobody),
+        (Allreduce, 64, 1, 50_000.0, 5000.0, Nobody),
+        (Allreduce, 8, 2, 50_000.0, 5000.0, Nobody),
+        (Allreduce, 16, 2, 50_000.0, 5000.0, Nobody),
+        (Allreduce, 24, 3, 30_000.0, 5000.0, Nobody),
+        (Allreduce, 8, 1, 100_000.0, 3000.0, Always(5)),
+        (Allreduce, 16, 1, 50_000.0, 5000.0, Always(9)),
+        (Allreduce, 32, 1, 50_000.0, 5000.0, Always(31)),
+        (Allreduce, 16, 1, 50_000.0, 5000.0, InTurns),
     ] {
         all.push(Planted {
             operation,
@@ -559,7 +526,7 @@ fn what_gives_other_bits_is_said_and_left_out_if_the_same_are_asked_for() {
     assert_eq!(bits.numerics.same_on_all_ranks, Some(true));
     assert_eq!(bits.numerics.same_from_run_to_run, Some(true));
     let text = found.to_text("t");
-    assert!(text.contains("not the same as what ran"), "{text}");
+    assert_has(&text, "not the same as what ran");
     let options = Search {
         evaluations: 100,
         results: Results::Same,
@@ -585,9 +552,9 @@ fn what_gives_other_bits_is_said_and_left_out_if_the_same_are_asked_for() {
     );
     assert!(!tried.other_bits.is_empty() && !tried.other_bits.iter().any(is_same));
     let text = found.to_text("t");
-    assert!(
-        text.contains("left out, since its results may have other bits: tree"),
-        "{text}"
+    assert_has(
+        &text,
+        "left out, since its results may have other bits: tree",
     );
 }
 
@@ -743,14 +710,11 @@ fn what_is_slower_when_it_is_measured_alone_is_not_proposed() {
     let said = asked
         .read(replaced.as_bytes(), trees, &recorded)
         .unwrap_err();
-    assert!(said.contains("could not start as was asked for"), "{said}");
+    assert_has(&said, "could not start as was asked for");
     let mut library = recorded.clone();
     library.library = "MPICH Version: 4.0".to_owned();
     let said = proven(0.5, &library).unwrap_err();
-    assert!(
-        said.contains("another MPI library (MPICH Version: 4.0)"),
-        "{said}"
-    );
+    assert_has(&said, "another MPI library (MPICH Version: 4.0)");
 }
 
 #[test]

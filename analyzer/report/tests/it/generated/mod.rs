@@ -37,6 +37,28 @@ pub fn analysis(scenario: &str, seed: Option<u64>) -> Analysis {
     crate::built::analyze(&trace, &Selection::default())
 }
 
+/// A screen without styles.
+pub fn plain(screen: &str) -> String {
+    anstream::adapter::strip_str(screen).to_string()
+}
+
+/// A screen without styles, in one line.
+pub fn in_one_line(screen: &str) -> String {
+    plain(screen)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// What the command prints, which succeeds.
+pub fn printed(arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_collbench-analyze"));
+    let output = command.args(arguments).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {text}");
+    text
+}
+
 pub struct Case {
     pub truth: Value,
     pub analysis: Value,

@@ -8,10 +8,7 @@ fn what_is_never_completed_before_finalize_is_a_remark_and_what_a_killed_rank_le
     for (rank, process) in trace.processes.iter_mut().enumerate() {
         process.call(begin(Operation::Ibarrier, 0, -1, 0, (10, 12)));
         process.call(begin(Operation::Iallreduce, 0, -1, 8, (13, 14)));
-        let position = |position| Initiation::Nonblocking {
-            communicator: 0,
-            position,
-        };
+        let position = |position| initiation(0, position);
         if rank != 1 {
             process.call(complete(position(0), CompletingCall::Wait, 1, (20, 30)));
         }
@@ -19,22 +16,14 @@ fn what_is_never_completed_before_finalize_is_a_remark_and_what_a_killed_rank_le
     }
     let whole = trace.analyze();
     assert!(whole.trace.complete && whole.hang.is_none());
-    let [found] = &whole.never_completed[..] else {
-        panic!("{:?}", whole.never_completed);
-    };
+    let found = one(&whole.never_completed);
     assert_eq!(
         (&*found.operation, found.sequence, &found.ranks[..]),
         ("MPI_Ibarrier", 0, &[1][..])
     );
     let told = remark(&whole, "never_completed").unwrap();
-    assert!(
-        told.contains("1 nonblocking collective was initiated"),
-        "{told}"
-    );
-    assert!(
-        told.contains("MPI_Ibarrier (call 0 on MPI_COMM_WORLD) by rank 1"),
-        "{told}"
-    );
+    assert_has(&told, "1 nonblocking collective was initiated");
+    assert_has(&told, "MPI_Ibarrier (call 0 on MPI_COMM_WORLD) by rank 1");
 
     trace.processes[1].is_finalized = false;
     let killed = trace.analyze();
@@ -58,10 +47,7 @@ fn starts_of_persistent_collectives_are_waited_for_by_their_numbers() {
             .definitions
             .push(Definition::PersistentCollective(collective));
     }
-    let of = |start| Initiation::Persistent {
-        definition: 0,
-        start,
-    };
+    let of = |start| started(0, start);
     for (rank, process) in trace.processes.iter_mut().enumerate() {
         process.call(start(Operation::AllreduceInit, 0, 0, 1, (10, 11)));
         process.call(complete(of(0), CompletingCall::Wait, 1, (12, 20)));
@@ -71,9 +57,7 @@ fn starts_of_persistent_collectives_are_waited_for_by_their_numbers() {
         }
     }
     let analysis = trace.analyze();
-    let [unfinished] = &analysis.unfinished[..] else {
-        panic!("{:?}", analysis.unfinished);
-    };
+    let unfinished = one(&analysis.unfinished);
     assert!(unfinished.persistent);
     assert_eq!(
         (unfinished.sequence, &unfinished.never_came[..]),
@@ -101,10 +85,7 @@ fn all_that_one_waitall_waits_for_is_waited_in() {
         ));
     }
     for position in 0..3 {
-        let of = Initiation::Nonblocking {
-            communicator: 0,
-            position,
-        };
+        let of = initiation(0, position);
         process.call(complete(of, CompletingCall::Waitall, 3, (20, 0)));
     }
     let process = &mut trace.processes[1];
@@ -153,8 +134,6 @@ fn a_call_that_never_returned_though_the_thread_went_on_is_not_waited_in() {
     trace.processes[0].call(call(Operation::Barrier, 0, -1, 0, (10, 0)));
     trace.processes[0].call(call(Operation::Barrier, 0, -1, 0, (20, 0)));
     let analysis = trace.analyze();
-    let [unfinished] = &analysis.unfinished[..] else {
-        panic!("{:?}", analysis.unfinished);
-    };
+    let unfinished = one(&analysis.unfinished);
     assert_eq!((unfinished.sequence, &unfinished.inside[..]), (1, &[0][..]));
 }

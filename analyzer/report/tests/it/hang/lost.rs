@@ -20,9 +20,7 @@ fn who_has_no_file_or_stopped_recording_is_accused_of_nothing() {
     std::fs::write(&file, bytes).unwrap();
     let analysis =
         crate::built::analyze(directory.path(), &collbench_analyzer::Selection::default());
-    let [unfinished] = &analysis.unfinished[..] else {
-        panic!("{:?}", analysis.unfinished);
-    };
+    let unfinished = one(&analysis.unfinished);
     assert_eq!(unfinished.inside, [0, 2]);
     assert!(unfinished.never_came.is_empty());
     assert_eq!((&unfinished.unknown[..], unfinished.no_file), (&[3][..], 1));
@@ -41,21 +39,15 @@ fn who_has_no_file_or_stopped_recording_is_accused_of_nothing() {
     );
     let sentence = &in_words(&analysis)[0];
     assert!(!sentence.contains("never arrived"), "{sentence}");
-    assert!(
-        sentence.contains("it is not known whether rank 3 arrived"),
-        "{sentence}"
-    );
-    assert!(
-        sentence.contains("there is no file of 1 other process"),
-        "{sentence}"
-    );
+    assert_has(sentence, "it is not known whether rank 3 arrived");
+    assert_has(sentence, "there is no file of 1 other process");
 }
 
 #[test]
 fn of_a_file_that_was_cut_it_is_not_known_what_came_behind() {
     let mut trace = killed(2);
     for n in 0..100 {
-        trace.world(Operation::Barrier, -1, 0, &[(10 * n + 10, 10 * n + 15); 2]);
+        trace.barrier(&[(10 * n + 10, 10 * n + 15); 2]);
     }
     trace.processes[0].call(call(Operation::Barrier, 0, -1, 0, (2000, 0)));
     let directory = trace.in_directory();
@@ -80,7 +72,7 @@ fn of_a_file_that_was_cut_it_is_not_known_what_came_behind() {
 fn who_had_left_finalize_never_came_though_its_file_was_not_ended() {
     // Killed after the file was cut to size and before it was marked as finished.
     let mut trace = killed(2);
-    trace.world(Operation::Barrier, -1, 0, &[(10, 15); 2]);
+    trace.barrier(&[(10, 15); 2]);
     trace.processes[0].call(call(Operation::Allreduce, 0, -1, 8, (20, 0)));
     trace.processes[1].call(call(Operation::Finalize, 0, -1, 0, (30, 90)));
     let directory = trace.in_directory();
@@ -113,7 +105,7 @@ fn what_lies_in_a_gap_was_lost_and_what_lies_behind_is_known() {
     // the 12th.
     let mut trace = killed(2);
     for n in 0..11 {
-        trace.world(Operation::Barrier, -1, 0, &[(10 * n + 10, 10 * n + 15); 2]);
+        trace.barrier(&[(10 * n + 10, 10 * n + 15); 2]);
     }
     trace.processes[0].call(call(Operation::Barrier, 0, -1, 0, (2000, 0)));
     let of_rank_1 = &mut trace.processes[1];
@@ -127,9 +119,7 @@ fn what_lies_in_a_gap_was_lost_and_what_lies_behind_is_known() {
         ..TestChunk::default()
     });
     let analysis = trace.analyze();
-    let [unfinished] = &analysis.unfinished[..] else {
-        panic!("{:?}", analysis.unfinished);
-    };
+    let unfinished = one(&analysis.unfinished);
     assert_eq!(
         (unfinished.sequence, &unfinished.never_came[..]),
         (11, &[1][..])
@@ -148,9 +138,7 @@ fn a_rank_of_a_part_is_told_by_its_world_rank() {
         }
     }
     let analysis = trace.analyze();
-    let [unfinished] = &analysis.unfinished[..] else {
-        panic!("{:?}", analysis.unfinished);
-    };
+    let unfinished = one(&analysis.unfinished);
     assert_eq!(
         (&unfinished.inside[..], &unfinished.never_came[..]),
         (&[1, 5][..], &[3][..])
@@ -161,7 +149,7 @@ fn a_rank_of_a_part_is_told_by_its_world_rank() {
 #[test]
 fn with_nobody_in_a_call_the_last_calls_are_told() {
     let mut trace = killed(2);
-    trace.world(Operation::Barrier, -1, 0, &[(10, 20); 2]);
+    trace.barrier(&[(10, 20); 2]);
     let analysis = trace.analyze();
     assert_says(
         &analysis,
@@ -181,9 +169,7 @@ fn one_process_communicators_are_waited_in_alone() {
     });
     trace.processes[1].call(call(Operation::Barrier, 1, -1, 0, (10, 0)));
     let analysis = trace.analyze();
-    let [unfinished] = &analysis.unfinished[..] else {
-        panic!("{:?}", analysis.unfinished);
-    };
+    let unfinished = one(&analysis.unfinished);
     assert_eq!((&unfinished.inside[..], unfinished.no_file), (&[1][..], 0));
     assert!(unfinished.never_came.is_empty());
 }

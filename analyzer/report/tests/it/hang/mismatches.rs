@@ -22,9 +22,7 @@ fn a_barrier_beside_a_broadcast_is_named_where_it_hangs_and_where_it_goes_throug
     let went_through = trace(20, true);
     assert!(went_through.hang.is_none() && went_through.trace.complete);
     for (analysis, is_through) in [(hanging, false), (went_through, true)] {
-        let [mismatch] = &analysis.mismatches[..] else {
-            panic!("{:?}", analysis.mismatches);
-        };
+        let mismatch = one(&analysis.mismatches);
         assert_eq!(
             (&*mismatch.kind, mismatch.went_through),
             ("operations", is_through)
@@ -141,10 +139,7 @@ fn blocking_beside_nonblocking_is_named_and_who_waits_for_it_is_known() {
     let mut trace = killed(2);
     let waiting = &mut trace.processes[0];
     waiting.call(begin(Operation::Ibarrier, 0, -1, 0, (10, 12)));
-    let of = Initiation::Nonblocking {
-        communicator: 0,
-        position: 0,
-    };
+    let of = initiation(0, 0);
     waiting.call(complete(of, CompletingCall::Wait, 1, (20, 0)));
     trace.processes[1].call(call(Operation::Barrier, 0, -1, 0, (15, 0)));
     let analysis = trace.analyze();

@@ -10,21 +10,21 @@ mod waiting;
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{HangSummary, RankState};
 use collbench_formats::{
-    CODE_INTERNAL, CompletingCall, Definition, Direction, Initiation, Operation,
-    PersistentCollective, Record, Topology,
+    CODE_INTERNAL, CompletingCall, Definition, Direction, Operation, PersistentCollective, Record,
+    Topology,
 };
 use collbench_report::{Document, to_text};
 
 use crate::built::{
-    TestChunk, TestTrace, begin, call, codes, communicator, complete, message, split, start,
+    TestChunk, TestTrace, assert_has, begin, call, codes, communicator, complete, initiation,
+    message, one, split, start, started,
 };
+use crate::generated;
 
 /// A trace of so many ranks, all of which end without `MPI_Finalize`.
 fn killed(n_ranks: u32) -> TestTrace {
     let mut trace = TestTrace::new(n_ranks);
-    for process in &mut trace.processes {
-        process.is_finalized = false;
-    }
+    trace.is_killed();
     trace
 }
 
@@ -33,8 +33,7 @@ fn hang(analysis: &Analysis) -> &HangSummary {
 }
 
 fn screen(analysis: &Analysis) -> String {
-    let text = anstream::adapter::strip_str(&to_text(analysis, None)).to_string();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    generated::in_one_line(&to_text(analysis, None))
 }
 
 /// The sentences of the document.

@@ -5,9 +5,7 @@ use super::*;
 #[test]
 fn who_never_came_is_told_with_the_last_that_it_did() {
     let analysis = skipped(4, 2, |_| {});
-    let [unfinished] = &analysis.unfinished[..] else {
-        panic!("{:?}", analysis.unfinished);
-    };
+    let unfinished = one(&analysis.unfinished);
     assert_eq!(unfinished.operations, ["MPI_Allreduce"]);
     assert_eq!(unfinished.inside, [0, 1, 3]);
     assert_eq!(unfinished.inside_since_ns, [300, 301, 303]);
@@ -44,7 +42,7 @@ fn who_never_came_is_told_with_the_last_that_it_did() {
     );
     let told = remark(&analysis, "waiting_at_the_end").unwrap();
     assert!(told.starts_with("3 ranks were in a collective"), "{told}");
-    assert!(told.contains("rank 2 never arrived"), "{told}");
+    assert_has(&told, "rank 2 never arrived");
 }
 
 /// Messages follow the record of the call that they belong to.
@@ -75,10 +73,7 @@ fn a_call_is_under_way_with_its_messages_behind_it_too() {
     let process = &mut trace.processes[0];
     process.chunks[0].records.truncate(3);
     process.call(begin(Operation::Iallreduce, 0, -1, 8, (200, 210)));
-    let of = Initiation::Nonblocking {
-        communicator: 0,
-        position: 1,
-    };
+    let of = initiation(0, 1);
     process.call(complete(of, CompletingCall::Wait, 1, (300, 0)));
     process.call(message(Direction::Receive, 0, 1, (320, 0)));
     let waiting = trace.analyze();

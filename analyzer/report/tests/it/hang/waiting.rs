@@ -29,9 +29,7 @@ fn crossed() -> TestTrace {
 fn a_cycle_of_waiting_over_two_communicators_is_named() {
     let analysis = crossed().analyze();
     let hang = hang(&analysis);
-    let [cycle] = &hang.cycles[..] else {
-        panic!("{:?}", hang.cycles);
-    };
+    let cycle = one(&hang.cycles);
     assert_eq!(cycle.ranks, [0, 1]);
     let operations = |index: &usize| &*analysis.unfinished[*index].operations[0];
     let waited_in: Vec<&str> = cycle.unfinished.iter().map(operations).collect();
@@ -122,8 +120,5 @@ fn a_cycle_of_many_is_found_through_all() {
     let all: Vec<u32> = (0..N).collect();
     assert_eq!(cycle.ranks, all);
     let sentence = &in_words(&analysis)[0];
-    assert!(
-        sentence.contains("and so on, 200 ranks in total"),
-        "{sentence}"
-    );
+    assert_has(sentence, "and so on, 200 ranks in total");
 }

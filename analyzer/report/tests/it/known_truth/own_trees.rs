@@ -2,6 +2,8 @@
 
 use super::*;
 
+use crate::built::assert_has;
+
 /// Spanning trees of our own on three hosts, with all event collectors on, with some, and with an
 /// exchange.
 pub(super) const OWN_TREES: &str = include_str!("../../../../tests/scenarios/own-trees.toml");
@@ -251,9 +253,6 @@ fn a_slow_hop_of_a_tree_is_named_with_its_proxy() {
         .iter()
         .find(|cause| text(&cause["kind"]) == "slow_link");
     let said = text(&slow.expect("the link is found")["text"]);
-    assert!(said.contains("between a and c"), "{said}");
-    assert!(
-        said.contains("proxy 3 from rank 5 (c) to rank 0 (a)"),
-        "{said}"
-    );
+    assert_has(said, "between a and c");
+    assert_has(said, "proxy 3 from rank 5 (c) to rank 0 (a)");
 }
