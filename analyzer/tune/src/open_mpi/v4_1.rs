@@ -26,32 +26,36 @@ pub(super) const fn plain(id: i64, name: &'static str, function: &'static str) -
     }
 }
 
-/// One that has a limit.
-const fn limited(id: i64, name: &'static str, function: &'static str, limit: Limit) -> Algorithm {
-    Algorithm {
-        limit,
-        ..plain(id, name, function)
-    }
-}
-
 /// One that sends segments.
-pub(super) const fn segmented(id: i64, name: &'static str, function: &'static str) -> Algorithm {
+const fn segmented(id: i64, name: &'static str, function: &'static str) -> Algorithm {
     Algorithm {
         uses_segment: true,
         ..plain(id, name, function)
     }
 }
 
-/// One that is composed of other operations.
-pub(super) const fn composed(
-    id: i64,
-    name: &'static str,
-    function: &'static str,
-    parts: &'static [Part],
-) -> Algorithm {
-    Algorithm {
-        parts,
-        ..plain(id, name, function)
+impl Algorithm {
+    const fn limited(self, limit: Limit) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// It is composed of other operations.
+    const fn composed(self, parts: &'static [Part]) -> Self {
+        Self { parts, ..self }
+    }
+
+    const fn with_fan_out(self) -> Self {
+        Self {
+            uses_fan_out: true,
+            ..self
+        }
+    }
+
+    const fn with_requests(self) -> Self {
+        Self {
+            uses_requests: true,
+            ..self
+        }
     }
 }
 
@@ -86,32 +90,15 @@ pub(super) const ALLGATHER: OperationTable = OperationTable {
     size: CountedSize::AllProcesses,
     returns_without_data: true,
     algorithms: &[
-        composed(
-            1,
-            "linear",
-            "allgather_intra_basic_linear",
-            &[Part::Same(Operation::Gather), Part::All(Operation::Bcast)],
-        ),
+        plain(1, "linear", "allgather_intra_basic_linear")
+            .composed(&[Part::Same(Operation::Gather), Part::All(Operation::Bcast)]),
         plain(2, "bruck", "allgather_intra_bruck"),
-        limited(
-            3,
-            "recursive_doubling",
-            "allgather_intra_recursivedoubling",
-            Limit::PowerOfTwo("allgather_intra_bruck"),
-        ),
+        plain(3, "recursive_doubling", "allgather_intra_recursivedoubling")
+            .limited(Limit::PowerOfTwo("allgather_intra_bruck")),
         plain(4, "ring", "allgather_intra_ring"),
-        limited(
-            5,
-            "neighbor",
-            "allgather_intra_neighborexchange",
-            Limit::Even("allgather_intra_ring"),
-        ),
-        limited(
-            6,
-            "two_proc",
-            "allgather_intra_two_procs",
-            Limit::TwoProcesses,
-        ),
+        plain(5, "neighbor", "allgather_intra_neighborexchange")
+            .limited(Limit::Even("allgather_intra_ring")),
+        plain(6, "two_proc", "allgather_intra_two_procs").limited(Limit::TwoProcesses),
     ],
     otherwise: None,
 };
@@ -128,18 +115,9 @@ pub(super) const ALLGATHERV: OperationTable = OperationTable {
         plain(1, "default", "allgatherv_intra_basic_default"),
         plain(2, "bruck", "allgatherv_intra_bruck"),
         plain(3, "ring", "allgatherv_intra_ring"),
-        limited(
-            4,
-            "neighbor",
-            "allgatherv_intra_neighborexchange",
-            Limit::Even("allgatherv_intra_ring"),
-        ),
-        limited(
-            5,
-            "two_proc",
-            "allgatherv_intra_two_procs",
-            Limit::TwoProcesses,
-        ),
+        plain(4, "neighbor", "allgatherv_intra_neighborexchange")
+            .limited(Limit::Even("allgatherv_intra_ring")),
+        plain(5, "two_proc", "allgatherv_intra_two_procs").limited(Limit::TwoProcesses),
     ],
     otherwise: None,
 };
@@ -152,29 +130,15 @@ pub(super) const ALLREDUCE: OperationTable = OperationTable {
     returns_without_data: true,
     algorithms: &[
         plain(1, "basic_linear", "allreduce_intra_basic_linear"),
-        composed(
-            2,
-            "nonoverlapping",
-            "allreduce_intra_nonoverlapping",
-            &[Part::Same(Operation::Reduce), Part::Same(Operation::Bcast)],
-        ),
+        plain(2, "nonoverlapping", "allreduce_intra_nonoverlapping")
+            .composed(&[Part::Same(Operation::Reduce), Part::Same(Operation::Bcast)]),
         plain(3, "recursive_doubling", "allreduce_intra_recursivedoubling"),
-        limited(
-            4,
-            "ring",
-            "allreduce_intra_ring",
-            Limit::ElementForEach("allreduce_intra_recursivedoubling"),
-        ),
-        Algorithm {
-            limit: Limit::SegmentForEach("allreduce_intra_ring"),
-            ..segmented(5, "segmented_ring", "allreduce_intra_ring_segmented")
-        },
-        limited(
-            6,
-            "rabenseifner",
-            "allreduce_intra_redscat_allgather",
-            Limit::ElementForPowerOfTwo("allreduce_intra_basic_linear"),
-        ),
+        plain(4, "ring", "allreduce_intra_ring")
+            .limited(Limit::ElementForEach("allreduce_intra_recursivedoubling")),
+        segmented(5, "segmented_ring", "allreduce_intra_ring_segmented")
+            .limited(Limit::SegmentForEach("allreduce_intra_ring")),
+        plain(6, "rabenseifner", "allreduce_intra_redscat_allgather")
+            .limited(Limit::ElementForPowerOfTwo("allreduce_intra_basic_linear")),
     ],
     otherwise: None,
 };
@@ -189,16 +153,8 @@ pub(super) const ALLTOALL: OperationTable = OperationTable {
         plain(1, "linear", "alltoall_intra_basic_linear"),
         plain(2, "pairwise", "alltoall_intra_pairwise"),
         plain(3, "modified_bruck", "alltoall_intra_bruck"),
-        Algorithm {
-            uses_requests: true,
-            ..plain(4, "linear_sync", "alltoall_intra_linear_sync")
-        },
-        limited(
-            5,
-            "two_proc",
-            "alltoall_intra_two_procs",
-            Limit::TwoProcesses,
-        ),
+        plain(4, "linear_sync", "alltoall_intra_linear_sync").with_requests(),
+        plain(5, "two_proc", "alltoall_intra_two_procs").limited(Limit::TwoProcesses),
     ],
     otherwise: None,
 };
@@ -227,12 +183,7 @@ pub(super) const BARRIER: OperationTable = OperationTable {
         plain(2, "double_ring", "barrier_intra_doublering"),
         plain(3, "recursive_doubling", "barrier_intra_recursivedoubling"),
         plain(4, "bruck", "barrier_intra_bruck"),
-        limited(
-            5,
-            "two_proc",
-            "barrier_intra_two_procs",
-            Limit::TwoProcesses,
-        ),
+        plain(5, "two_proc", "barrier_intra_two_procs").limited(Limit::TwoProcesses),
         plain(6, "tree", "barrier_intra_tree"),
     ],
     otherwise: None,
@@ -246,30 +197,21 @@ pub(super) const BCAST: OperationTable = OperationTable {
     returns_without_data: true,
     algorithms: &[
         plain(1, "basic_linear", "bcast_intra_basic_linear"),
-        Algorithm {
-            uses_fan_out: true,
-            ..segmented(2, "chain", "bcast_intra_chain")
-        },
+        segmented(2, "chain", "bcast_intra_chain").with_fan_out(),
         segmented(3, "pipeline", "bcast_intra_pipeline"),
-        Algorithm {
-            limit: Limit::TwoHalves("bcast_intra_chain"),
-            ..segmented(4, "split_binary_tree", "bcast_intra_split_bintree")
-        },
+        segmented(4, "split_binary_tree", "bcast_intra_split_bintree")
+            .limited(Limit::TwoHalves("bcast_intra_chain")),
         segmented(5, "binary_tree", "bcast_intra_bintree"),
         segmented(6, "binomial", "bcast_intra_binomial"),
         segmented(7, "knomial", "bcast_intra_knomial"),
-        limited(
-            8,
-            "scatter_allgather",
-            "bcast_intra_scatter_allgather",
-            Limit::ElementForEach("bcast_intra_basic_linear"),
-        ),
-        limited(
+        plain(8, "scatter_allgather", "bcast_intra_scatter_allgather")
+            .limited(Limit::ElementForEach("bcast_intra_basic_linear")),
+        plain(
             9,
             "scatter_allgather_ring",
             "bcast_intra_scatter_allgather_ring",
-            Limit::ElementForEach("bcast_intra_basic_linear"),
-        ),
+        )
+        .limited(Limit::ElementForEach("bcast_intra_basic_linear")),
     ],
     otherwise: None,
 };
@@ -309,33 +251,15 @@ pub(super) const REDUCE: OperationTable = OperationTable {
     returns_without_data: true,
     algorithms: &[
         plain(1, "linear", "reduce_intra_basic_linear"),
-        Algorithm {
-            uses_fan_out: true,
-            uses_requests: true,
-            ..segmented(2, "chain", "reduce_intra_chain")
-        },
-        Algorithm {
-            uses_requests: true,
-            ..segmented(3, "pipeline", "reduce_intra_pipeline")
-        },
-        Algorithm {
-            uses_requests: true,
-            ..segmented(4, "binary", "reduce_intra_binary")
-        },
-        Algorithm {
-            uses_requests: true,
-            ..segmented(5, "binomial", "reduce_intra_binomial")
-        },
-        Algorithm {
-            uses_requests: true,
-            ..segmented(6, "in-order_binary", "reduce_intra_in_order_binary")
-        },
-        limited(
-            7,
-            "rabenseifner",
-            "reduce_intra_redscat_gather",
-            Limit::ElementForPowerOfTwo("reduce_intra_basic_linear"),
-        ),
+        segmented(2, "chain", "reduce_intra_chain")
+            .with_fan_out()
+            .with_requests(),
+        segmented(3, "pipeline", "reduce_intra_pipeline").with_requests(),
+        segmented(4, "binary", "reduce_intra_binary").with_requests(),
+        segmented(5, "binomial", "reduce_intra_binomial").with_requests(),
+        segmented(6, "in-order_binary", "reduce_intra_in_order_binary").with_requests(),
+        plain(7, "rabenseifner", "reduce_intra_redscat_gather")
+            .limited(Limit::ElementForPowerOfTwo("reduce_intra_basic_linear")),
     ],
     otherwise: None,
 };
@@ -347,12 +271,8 @@ pub(super) const REDUCE_SCATTER: OperationTable = OperationTable {
     size: CountedSize::AllProcesses,
     returns_without_data: true,
     algorithms: &[
-        composed(
-            1,
-            "non-overlapping",
-            "reduce_scatter_intra_nonoverlapping",
-            &[Part::All(Operation::Reduce)],
-        ),
+        plain(1, "non-overlapping", "reduce_scatter_intra_nonoverlapping")
+            .composed(&[Part::All(Operation::Reduce)]),
         plain(
             2,
             "recursive_halving",
@@ -371,12 +291,8 @@ pub(super) const REDUCE_SCATTER_BLOCK: OperationTable = OperationTable {
     size: CountedSize::AllProcesses,
     returns_without_data: true,
     algorithms: &[
-        composed(
-            1,
-            "basic_linear",
-            "reduce_scatter_block_basic_linear",
-            &[Part::All(Operation::Reduce), Part::Same(Operation::Scatter)],
-        ),
+        plain(1, "basic_linear", "reduce_scatter_block_basic_linear")
+            .composed(&[Part::All(Operation::Reduce), Part::Same(Operation::Scatter)]),
         plain(
             2,
             "recursive_doubling",
