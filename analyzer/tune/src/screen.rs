@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use collbench_text::inert;
 use collbench_text::quantity::{counted, grouped};
+use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::decision::{DecidedBy, Decision};
 use crate::explain::Explained;
@@ -66,14 +67,15 @@ impl Differences<'_> {
             let _ = writeln!(text, "nothing changes for the {n} of the trace");
             return text;
         }
-        let mut table = Table::new([
+        let head = [
             "operation",
             "processes",
             "bytes of one",
             "calls",
             "old",
             "new",
-        ]);
+        ];
+        let mut rows = Vec::new();
         let mut remarks = Remarks::default();
         let is_same_change = |one: &Changed<'_>, next: &Changed<'_>| {
             is_alike(&one.old, &next.old) && one.new.decision == next.new.decision
@@ -83,7 +85,7 @@ impl Differences<'_> {
             let class = old.class;
             let last = alike[alike.len() - 1].old.bytes.1;
             let olds: Vec<_> = alike.iter().map(|change| &change.old).collect();
-            table.add([
+            rows.push([
                 class.operation.name().to_owned(),
                 class.n_processes.to_string(),
                 range((old.bytes.0, last)),
@@ -92,7 +94,7 @@ impl Differences<'_> {
                 with_line(new, &mut remarks),
             ]);
         }
-        text + &table.to_text(1..4) + &remarks.to_text()
+        text + &table(head, rows, 1..4) + &remarks.to_text()
     }
 }
 
@@ -110,7 +112,7 @@ fn calls_to_text(all: &[Explained<'_>]) -> String {
     if all.is_empty() {
         return "the trace has no collectives on known communicators\n".to_owned();
     }
-    let mut table = Table::new([
+    let head = [
         "operation",
         "processes",
         "bytes of one",
@@ -119,7 +121,8 @@ fn calls_to_text(all: &[Explained<'_>]) -> String {
         "line",
         "follows",
         "ran",
-    ]);
+    ];
+    let mut rows = Vec::new();
     let mut remarks = Remarks::default();
     for alike in all.chunk_by(|one, next| is_alike(one, next)) {
         let first = &alike[0];
@@ -130,7 +133,7 @@ fn calls_to_text(all: &[Explained<'_>]) -> String {
             least.zip(most).map_or_else(|| "-".to_owned(), range)
         };
         let line = first.decision.line;
-        table.add([
+        rows.push([
             class.operation.name().to_owned(),
             class.n_processes.to_string(),
             of(&|one| Some(one.bytes)),
@@ -141,7 +144,7 @@ fn calls_to_text(all: &[Explained<'_>]) -> String {
             class.ran.clone().unwrap_or_else(|| "unknown".to_owned()),
         ]);
     }
-    table.to_text(1..6) + &remarks.to_text()
+    table(head, rows, 1..6) + &remarks.to_text()
 }
 
 fn is_alike(one: &Explained<'_>, next: &Explained<'_>) -> bool {
@@ -205,45 +208,23 @@ impl Remarks {
     }
 }
 
-/// Rows of cells.
-struct Table<const N: usize> {
-    rows: Vec<[String; N]>,
-}
-
-impl<const N: usize> Table<N> {
-    fn new(head: [&str; N]) -> Self {
-        Self {
-            rows: vec![head.map(str::to_owned)],
+/// A table whose cells are without control characters; `numbers` are its columns of numbers.
+fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>, numbers: Range<usize>) -> String {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    table.set_header(head);
+    let rows = rows.into_iter();
+    table.add_rows(rows.map(|row| row.map(|cell| inert::line(&cell, WIDTH))));
+    for (nth, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if numbers.contains(&nth) {
+            column.set_cell_alignment(CellAlignment::Right);
         }
     }
-
-    fn add(&mut self, row: [String; N]) {
-        self.rows.push(row.map(|cell| inert::line(&cell, WIDTH)));
-    }
-
-    /// The text; `numbers` are the columns of numbers.
-    fn to_text(&self, numbers: Range<usize>) -> String {
-        let width = |column: usize| {
-            let cells = self.rows.iter().map(|row| inert::columns(&row[column]));
-            cells.max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..N).map(width).collect();
-        let mut text = String::new();
-        for row in &self.rows {
-            let mut line = String::new();
-            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let missing = " ".repeat(width.saturating_sub(inert::columns(cell)));
-                line += &if numbers.contains(&column) {
-                    format!("{missing}{cell}  ")
-                } else {
-                    format!("{cell}{missing}  ")
-                };
-            }
-            text += line.trim_end();
-            text += "\n";
-        }
-        text
-    }
+    let lines = table.lines();
+    lines
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect()
 }
 
 fn range((least, most): (u64, u64)) -> String {
