@@ -49,6 +49,13 @@ impl Head {
         TOP + TITLE_LINE * self.title.len() as u32 + SUBTITLE_LINE * self.subtitle.len() as u32
     }
 
+    /// A sheet of this height, px, with the text.
+    pub(crate) fn sheet(&self, height: u32) -> Sheet {
+        let sheet = Sheet::new(WIDTH, height);
+        self.draw(&sheet);
+        sheet
+    }
+
     pub(crate) fn draw(&self, sheet: &Sheet) {
         let x = MARGIN as i32 * UNIT;
         let mut y = TOP as i32;

@@ -174,8 +174,7 @@ impl Intervals {
             bottom,
             height: bottom + BELOW,
         };
-        let sheet = Sheet::new(WIDTH, place.height);
-        head.draw(&sheet);
+        let sheet = head.sheet(place.height);
         let drawn = self.draw_rows(&sheet, place);
         report_refusal(drawn, &sheet, (MARGIN, top + 20));
         let words: Vec<String> = (self.rows.iter())

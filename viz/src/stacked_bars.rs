@@ -6,7 +6,7 @@ use collbench_text::quantity::{TimeUnit, fine_duration, tick};
 
 use crate::Text;
 use crate::axes::{self, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_steps};
-use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
+use crate::frame::{Drawn, Head, MARGIN, report_refusal};
 use crate::style::{self, CHART};
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::cut;
@@ -110,8 +110,7 @@ impl StackedBars {
             bottom,
             height: bottom + BELOW,
         };
-        let sheet = Sheet::new(WIDTH, place.height);
-        head.draw(&sheet);
+        let sheet = head.sheet(place.height);
         let drawn = self.draw_bars(&sheet, place);
         report_refusal(drawn, &sheet, (LEFT, top + 20));
         let words: Vec<String> = self.rows.iter().map(Row::words).collect();

@@ -6,7 +6,7 @@ use plotters::style::Color;
 
 use super::{ClockOffsets, HostClock, OffsetPoint};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, Place, round_steps};
-use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
+use crate::frame::{Drawn, Head, MARGIN, report_refusal};
 use crate::style::{self, CHART};
 use crate::svg::{Anchor, Sheet, UNIT};
 
@@ -67,8 +67,7 @@ impl ClockOffsets {
             bottom,
             height,
         };
-        let sheet = Sheet::new(WIDTH, height);
-        head.draw(&sheet);
+        let sheet = head.sheet(height);
         let times = self.clocks.iter().flat_map(|clock| {
             let points = clock.curve.iter().chain(&clock.measured);
             points.map(|point| point.at_ns)

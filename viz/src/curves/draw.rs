@@ -6,7 +6,7 @@ use plotters::style::Color;
 
 use super::{Curve, CurveAxis, Curves, Quantity, Stroke};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
-use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
+use crate::frame::{Drawn, Head, MARGIN, report_refusal};
 use crate::style::{self, CHART};
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::cut;
@@ -98,8 +98,7 @@ impl Curves {
             bottom,
             height: bottom + BELOW + 16 + LEGEND_ROW * n_rows,
         };
-        let sheet = Sheet::new(WIDTH, place.height);
-        head.draw(&sheet);
+        let sheet = head.sheet(place.height);
         let drawn = self.draw_plot(&sheet, place);
         report_refusal(drawn, &sheet, (LEFT, top + 20));
         self.draw_legend(&sheet, bottom + BELOW + 12);

@@ -4,7 +4,7 @@ use collbench_text::quantity::{counted_grouped, duration, round_duration, tick};
 
 use super::{Bar, Durations, ns_at, step};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
-use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
+use crate::frame::{Drawn, Head, MARGIN, report_refusal};
 use crate::labels::{LabelRequest, LabelStrip, spread};
 use crate::style::CHART;
 use crate::svg::{Anchor, Sheet, UNIT, text_width};
@@ -43,8 +43,7 @@ impl Durations {
         let marks = self.marks();
         let layout = self.layout(&marks);
         let place = layout.place;
-        let sheet = Sheet::new(WIDTH, place.height);
-        layout.head.draw(&sheet);
+        let sheet = layout.head.sheet(place.height);
         let drawn = self.draw_plot(&sheet, &marks, &layout, id);
         report_refusal(drawn, &sheet, (LEFT, place.top + 20));
         self.draw_legend(&sheet, &layout, id);

@@ -72,8 +72,7 @@ impl HeatMap {
     /// The picture; see [`Picture::draw`](crate::Picture::draw).
     pub(crate) fn draw(&self, id: &str) -> String {
         let layout = self.layout();
-        let sheet = Sheet::new(WIDTH, layout.height);
-        self.head.draw(&sheet);
+        let sheet = self.head.sheet(layout.height);
         if self.rows.is_empty() {
             let at = at(LEFT, layout.top + 20.0);
             sheet.text(at, Anchor::Start, "name", "no ranks");

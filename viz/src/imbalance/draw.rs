@@ -4,7 +4,7 @@ use collbench_text::quantity::{counted_grouped, duration, fine_percent, grouped}
 
 use super::plan::{HostNode, Leaf};
 use super::{Blame, Imbalance};
-use crate::frame::{Head, MARGIN, WIDTH};
+use crate::frame::{Head, MARGIN};
 use crate::style::GRAPH;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::{cut, wrap};
@@ -61,8 +61,7 @@ impl Imbalance {
         let legend_top = bottom + 24;
         let legend = self.legend(&rows);
         let height = legend_top + legend.len() as i32 * LEGEND_ROW + 6;
-        let sheet = Sheet::new(WIDTH, height as u32);
-        head.draw(&sheet);
+        let sheet = head.sheet(height as u32);
         self.draw_column_names(&sheet, head.bottom() as i32 + 28);
         self.draw_edges(&sheet, &rows, bottom);
         self.draw_root(&sheet, &rows, bottom);

@@ -80,8 +80,7 @@ impl InstanceTimeline {
         let head = Head::new(&self.finding, &self.full_subtitle(arrows.len()));
         let legend = self.legend((!arrows.is_empty(), has_slow));
         let layout = self.layout(&head, legend);
-        let sheet = Sheet::new(WIDTH, layout.height);
-        head.draw(&sheet);
+        let sheet = head.sheet(layout.height);
         self.draw_rows(&sheet, &layout);
         sheet.group("plot", &[], "", || {
             self.draw_calls(&sheet, &layout, id);

@@ -1,7 +1,7 @@
 //! Drawing of ratios as bars.
 
 use super::{RatioBars, at};
-use crate::frame::{Head, MARGIN, WIDTH};
+use crate::frame::{Head, MARGIN};
 use crate::style::{self, Style};
 use crate::svg::{Anchor, Sheet, fit, text_width};
 
@@ -39,8 +39,7 @@ impl RatioBars {
             0
         };
         let height = bottom + AXIS + LEGEND_ROW * n_legend_rows as f64 + 10.0;
-        let sheet = Sheet::new(WIDTH, height.ceil() as u32);
-        head.draw(&sheet);
+        let sheet = head.sheet(height.ceil() as u32);
         let y = |value: f64| bottom - PLOT.1 * value / highest;
         self.draw_axis(&sheet, (top, bottom), highest, &y);
         let width = PLOT.0 / self.groups.len().max(1) as f64;

@@ -61,8 +61,7 @@ impl RatioMap {
         };
         let legend_rows = legends.iter().map(n_rows).max().unwrap_or(0);
         let height = bottom + AXIS + LEGEND_ROW * legend_rows as f64 + 10.0;
-        let sheet = Sheet::new(WIDTH, height.ceil() as u32);
-        head.draw(&sheet);
+        let sheet = head.sheet(height.ceil() as u32);
         for (idx, (panel, legend)) in self.panels.iter().zip(&legends).enumerate() {
             let left = f64::from(MARGIN) + (panel_width + GAP) * idx as f64;
             let grid = Grid {

@@ -39,8 +39,7 @@ impl Serialization {
             bottom,
             height: bottom + BELOW + 16 + LEGEND_ROW * n_rows,
         };
-        let sheet = Sheet::new(crate::frame::WIDTH, place.height);
-        head.draw(&sheet);
+        let sheet = head.sheet(place.height);
         let drawn = self.draw_plot(&sheet, place, &scale);
         report_refusal(drawn, &sheet, (LEFT, top + 20));
         self.draw_legend(&sheet, bottom + BELOW + 12);

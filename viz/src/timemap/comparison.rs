@@ -85,8 +85,7 @@ impl Comparison {
             bottom,
             height: bottom + BELOW + 16 + LEGEND_ROW * self.paths.len() as u32,
         };
-        let sheet = Sheet::new(WIDTH, place.height);
-        head.draw(&sheet);
+        let sheet = head.sheet(place.height);
         self.draw_levels(&sheet, place);
         let drawn = self.draw_plot(&sheet, place);
         report_refusal(drawn, &sheet, (LEFT, top + 20));

@@ -51,8 +51,7 @@ impl Timemap {
     pub(crate) fn draw(&self, id: &str) -> String {
         let plan = self.plan();
         let layout = self.layout(&plan);
-        let sheet = Sheet::new(WIDTH, layout.height);
-        layout.head.draw(&sheet);
+        let sheet = layout.head.sheet(layout.height);
         self.draw_row_names(&sheet, &layout);
         let drawn = self.draw_plot(&sheet, &plan, &layout, id);
         report_refusal(drawn, &sheet, (LEFT, layout.plot_top + 20));

@@ -70,8 +70,7 @@ impl SideBySide {
         let n_blocks = self.columns.len().div_ceil(MAX_COLUMNS);
         let first_top = f64::from(head.bottom()) + 10.0;
         let bottom = first_top + block * n_blocks as f64;
-        let sheet = Sheet::new(WIDTH, (bottom + LEGEND) as u32);
-        head.draw(&sheet);
+        let sheet = head.sheet((bottom + LEGEND) as u32);
         for (idx, (name, timemap)) in self.columns.iter().enumerate() {
             let top = first_top + block * (idx / MAX_COLUMNS) as f64;
             if idx % MAX_COLUMNS == 0 {

@@ -64,8 +64,7 @@ impl Tree {
         let bottom = top + height * n;
         let longest_wait = longest(self.nodes.iter().map(|node| node.wait));
         let (legend, end) = self.legend(medians, longest_wait, bottom + LEGEND_GAP);
-        let sheet = Sheet::new(WIDTH, end.ceil() as u32);
-        head.draw(&sheet);
+        let sheet = head.sheet(end.ceil() as u32);
         if self.rows.is_empty() {
             sheet.text(at(TREE.0, top + 14.0), Anchor::Start, "name", "no tree");
         }
