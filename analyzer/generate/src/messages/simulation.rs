@@ -364,6 +364,36 @@ impl Running<'_> {
         }
     }
 
+    /// The message of this number from one rank to another, which the end that comes to it first makes.
+    fn message(
+        &mut self,
+        (from, to): (usize, usize),
+        nth: usize,
+        bytes: u64,
+        direction: Direction,
+    ) -> usize {
+        let made = &mut self.channels.entry((from, to)).or_default().messages;
+        if let Some(&message) = made.get(nth) {
+            return message;
+        }
+        let message = self.simulated.messages.len();
+        made.push(message);
+        self.arrivals.push(None);
+        self.simulated.messages.push(TrueMessage {
+            from,
+            to,
+            bytes,
+            direction,
+            sent: None,
+            returned: None,
+            posted: None,
+            completed: None,
+            is_nonblocking: false,
+            has_waited: false,
+        });
+        message
+    }
+
     /// Posts a receive; wakes a sender that waits for it.
     fn post(
         &mut self,
@@ -375,28 +405,9 @@ impl Running<'_> {
         is_nonblocking: bool,
     ) {
         let channel = self.channels.entry((from, i)).or_default();
-        let message = match channel.messages.get(channel.n_posted) {
-            Some(&message) => message,
-            None => {
-                let message = self.simulated.messages.len();
-                channel.messages.push(message);
-                self.arrivals.push(None);
-                self.simulated.messages.push(TrueMessage {
-                    from,
-                    to: i,
-                    bytes,
-                    direction,
-                    sent: None,
-                    returned: None,
-                    posted: None,
-                    completed: None,
-                    is_nonblocking,
-                    has_waited: false,
-                });
-                message
-            }
-        };
+        let nth = channel.n_posted;
         channel.n_posted += 1;
+        let message = self.message((from, i), nth, bytes, direction);
         let seen = &mut self.simulated.messages[message];
         seen.posted = Some(now);
         seen.is_nonblocking = is_nonblocking;
@@ -453,29 +464,8 @@ impl Running<'_> {
             snap,
             ..
         } = *self.setting;
-        let channel = self.channels.entry((i, to)).or_default();
-        let number = channel.n_sent as u64;
-        let message = match channel.messages.get(channel.n_sent) {
-            Some(&message) => message,
-            None => {
-                let message = self.simulated.messages.len();
-                channel.messages.push(message);
-                self.arrivals.push(None);
-                self.simulated.messages.push(TrueMessage {
-                    from: i,
-                    to,
-                    bytes,
-                    direction,
-                    sent: None,
-                    returned: None,
-                    posted: None,
-                    completed: None,
-                    is_nonblocking: false,
-                    has_waited: false,
-                });
-                message
-            }
-        };
+        let nth = self.channels.entry((i, to)).or_default().n_sent;
+        let message = self.message((i, to), nth, bytes, direction);
         let seen = &mut self.simulated.messages[message];
         if seen.sent.is_none() {
             seen.sent = Some(now);
@@ -493,7 +483,8 @@ impl Running<'_> {
             (true, None) => return None,
         };
         let pair = (members[i], members[to]);
-        let on_network = network.network_ns(pair, host_of, (seed, instance, number));
+        let on_network = network.network_ns(pair, host_of, (seed, instance, nth as u64));
+        let channel = self.channels.entry((i, to)).or_default();
         // Messages do not overtake one another.
         let arrival = leaves.saturating_add(on_network).max(channel.last_arrival);
         channel.last_arrival = arrival;
