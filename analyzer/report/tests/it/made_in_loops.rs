@@ -60,7 +60,7 @@ fn rows(analysis: &Analysis, operation: &str) -> Vec<String> {
     let text = generated::plain(&to_text(analysis, None));
     let lines = text.lines().map(str::trim);
     let rows = lines.filter(|line| line.starts_with(&format!("{operation} ")));
-    rows.map(|line| generated::in_one_line(line)).collect()
+    rows.map(generated::in_one_line).collect()
 }
 
 #[test]

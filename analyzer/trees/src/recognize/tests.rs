@@ -291,41 +291,25 @@ fn binary_trees_are_those_of_the_published_tables() {
     let split = [&by_levels[..], &split].concat();
     assert_eq!(first(edges(&split, 8), Operation::Bcast, 0), "split binary");
     // The figures beside the definition in coll_base_topo.c, children to parents.
-    let in_order: [(u32, &[(u32, u32)]); 4] = [
-        (4, &[(2, 3), (1, 3), (0, 1)]),
-        (
-            9,
-            &[
-                (7, 8),
-                (3, 8),
-                (6, 7),
-                (5, 7),
-                (4, 5),
-                (2, 3),
-                (1, 3),
-                (0, 1),
-            ],
-        ),
-        (4, &[(2, 3), (1, 3), (0, 1), (3, 1)]),
-        (
-            9,
-            &[
-                (7, 8),
-                (3, 8),
-                (6, 7),
-                (5, 7),
-                (4, 5),
-                (2, 3),
-                (1, 3),
-                (0, 1),
-                (8, 4),
-            ],
-        ),
+    let four = [(2, 3), (1, 3), (0, 1)];
+    let nine = [
+        (7, 8),
+        (3, 8),
+        (6, 7),
+        (5, 7),
+        (4, 5),
+        (2, 3),
+        (1, 3),
+        (0, 1),
     ];
-    for ((n, tree), root) in in_order.into_iter().zip([3, 8, 1, 4]) {
-        let found = edges(tree, n).recognize(Operation::Reduce, Some(root));
-        let in_order = Pattern::Rooted(Rooted::Tree(Tree::InOrderBinary));
-        assert!(found.names.contains(&in_order), "{found:?}");
+    for (n, tree, root) in [(4, &four[..], 1), (9, &nine[..], 4)] {
+        let last = n - 1;
+        let onward = [tree, &[(last, root)]].concat();
+        for (edges_to_root, root) in [(tree, last), (&onward[..], root)] {
+            let found = edges(edges_to_root, n).recognize(Operation::Reduce, Some(root));
+            let in_order = Pattern::Rooted(Rooted::Tree(Tree::InOrderBinary));
+            assert!(found.names.contains(&in_order), "{found:?}");
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use collbench_formats::Operation;
 use serde_json::Value;
@@ -87,8 +87,8 @@ impl Room {
         command
     }
 
-    fn run(&self, options: &[&str]) -> Output {
-        self.command(options).output().unwrap()
+    fn run(&self, options: &[&str]) -> Ended {
+        ended(&mut self.command(options))
     }
 
     /// What is in the directory that the program was run in.
@@ -102,6 +102,18 @@ impl Room {
         let text = fs::read(self.path("work/tuned/run.json")).unwrap();
         serde_json::from_slice(&text).unwrap()
     }
+}
+
+/// The status of a command, and what it wrote to stdout and stderr.
+type Ended = (Option<i32>, String, String);
+
+fn ended(command: &mut Command) -> Ended {
+    let output = command.output().unwrap();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -120,9 +132,8 @@ fn processes_with(word: &str) -> usize {
 #[test]
 fn a_program_that_is_faster_over_trees_is_said_to_be() {
     let room = Room::new("[ -n \"$TREES\" ] || sleep 0.3");
-    let output = room.run(&["--rounds", "10", "--seed", "7"]);
-    let (said, told) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{told}");
+    let (status, said, told) = room.run(&["--rounds", "10", "--seed", "7"]);
+    assert_eq!(status, Some(0), "{told}");
     assert!(
         said.starts_with("with trees.toml the program takes "),
         "{said}"
@@ -146,21 +157,20 @@ fn a_program_that_is_faster_over_trees_is_said_to_be() {
     assert_has(&page, &format!("<li>{answer}</li>"));
     assert_has(&page, "<li>nothing is predicted: ");
     // Once more: not over the first result, but with --force.
-    let again = room.run(&["--rounds", "4"]);
-    assert_eq!(again.status.code(), Some(1));
-    assert!(text(&again.stderr).contains("exists; --force replaces it"));
+    let (status, _, told) = room.run(&["--rounds", "4"]);
+    assert_eq!(status, Some(1));
+    assert_has(&told, "exists; --force replaces it");
     fs::write(room.path("work/tuned/mine"), "").unwrap();
-    let again = room.run(&["--force"]);
-    assert!(
-        text(&again.stderr).contains("tuned has mine, which collbench-tune run has not written")
+    let (_, _, told) = room.run(&["--force"]);
+    assert_has(
+        &told,
+        "tuned has mine, which collbench-tune run has not written",
     );
     fs::remove_file(room.path("work/tuned/mine")).unwrap();
-    let again = room.run(&["--rounds", "4", "--force", "--format", "json"]);
-    assert!(again.status.success(), "{}", text(&again.stderr));
-    assert_eq!(
-        text(&again.stdout),
-        text(&fs::read(room.path("work/tuned/run.json")).unwrap())
-    );
+    let (status, said, told) = room.run(&["--rounds", "4", "--force", "--format", "json"]);
+    assert_eq!(status, Some(0), "{told}");
+    let written = fs::read_to_string(room.path("work/tuned/run.json"));
+    assert_eq!(said, written.unwrap());
     assert_eq!(room.left(), ["tuned"]);
 }
 
@@ -168,8 +178,7 @@ fn a_program_that_is_faster_over_trees_is_said_to_be() {
 fn what_was_not_applied_is_not_said_to_gain_nothing() {
     // The trace has no calls at all.
     let room = Room::with_calls("true", 0);
-    let output = room.run(&["--rounds", "4"]);
-    let said = text(&output.stdout);
+    let (_, said, _) = room.run(&["--rounds", "4"]);
     assert!(said.starts_with("not applied: "), "{said}");
     assert_has(&said, "trees.toml: not applied: no call ran over its trees");
     assert!(!said.contains("no gain"), "{said}");
@@ -179,9 +188,8 @@ fn what_was_not_applied_is_not_said_to_gain_nothing() {
 #[test]
 fn a_program_that_fails_is_told_with_its_last_words() {
     let room = Room::new("echo a; echo no such input >&2; exit 3");
-    let output = room.run(&[]);
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1));
+    let (status, _, told) = room.run(&[]);
+    assert_eq!(status, Some(1));
     assert_has(
         &told,
         "ended with status 3: nothing to compare with. Its stdin was empty.",
@@ -197,9 +205,8 @@ fn a_program_that_fails_is_told_with_its_last_words() {
 fn a_program_that_ends_in_different_ways_is_told_with_the_files_that_it_wrote() {
     // The fourth run of the program: in the first round.
     let room = Room::new("echo >> runs; [ $(wc -l < runs) -lt 4 ] || exit 5");
-    let output = room.run(&["--rounds", "4"]);
-    let (said, told) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(1));
+    let (status, said, told) = room.run(&["--rounds", "4"]);
+    assert_eq!(status, Some(1));
     assert_has(&told, "the program created runs; if it reads them");
     let is_told = said.contains("cannot compare: the program ended with status 0 the first time; now it ended with status 5")
         || said.contains("failed: it ended with status 5");
@@ -213,9 +220,8 @@ fn a_program_that_ends_in_different_ways_is_told_with_the_files_that_it_wrote() 
 #[test]
 fn a_second_run_that_ends_otherwise_ends_all() {
     let room = Room::new("[ ! -e done ] || kill -SEGV $$; touch done");
-    let output = room.run(&[]);
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stdout);
+    let (status, said, _) = room.run(&[]);
+    assert_eq!(status, Some(1));
     let expected = "cannot compare: the program ended with status 0 the first time; the second time it ended by signal 11";
     assert!(said.starts_with(expected), "{said}");
 }
@@ -225,20 +231,15 @@ fn each_run_reads_the_whole_file_on_stdin_and_nothing_of_a_pipe() {
     let room = Room::new("read a; read b; [ \"$a$b\" = 12 ]");
     fs::write(room.path("input"), "1\n2\n").unwrap();
     let file = fs::File::open(room.path("input")).unwrap();
-    let output = room
-        .command(&["--rounds", "4"])
-        .stdin(file)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let output = Command::new("sh")
+    let (status, _, told) = ended(room.command(&["--rounds", "4"]).stdin(file));
+    assert_eq!(status, Some(0), "{told}");
+    let mut piped = Command::new("sh");
+    piped
         .arg("-c")
         .arg("(printf '1\\n2\\n'; sleep 0.1) | { sleep 0.05; exec \"$0\" run --force -- ../bin/program; }")
         .arg(room.path("bin/collbench-tune"))
-        .current_dir(room.path("work"))
-        .output()
-        .unwrap();
-    let told = text(&output.stderr);
+        .current_dir(room.path("work"));
+    let (_, _, told) = ended(&mut piped);
     assert_has(&told, "stdin is a pipe, which only one run could read");
     assert_has(&told, "ended with status 1");
 }
@@ -249,9 +250,8 @@ fn a_run_that_takes_longer_than_announced_is_ended_with_all_that_it_started() {
     let room = Room::new(&format!(
         "trap '' TERM; (sleep {seconds}) & sleep {seconds}"
     ));
-    let output = room.run(&["--seconds", "1"]);
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1));
+    let (status, _, told) = room.run(&["--seconds", "1"]);
+    assert_eq!(status, Some(1));
     assert_has(&told, "the program did not end within --seconds 1;");
     assert_eq!(processes_with(seconds), 0);
     assert_eq!(room.left(), [] as [&str; 0]);
@@ -260,9 +260,8 @@ fn a_run_that_takes_longer_than_announced_is_ended_with_all_that_it_started() {
 #[test]
 fn too_little_time_is_said_before_the_rounds() {
     let room = Room::new("sleep 0.4");
-    let output = room.run(&["--seconds", "3"]);
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1));
+    let (status, _, told) = room.run(&["--seconds", "3"]);
+    assert_eq!(status, Some(1));
     assert_has(&told, "expected --seconds ");
     assert!(!told.contains("round 1"), "{told}");
     assert_eq!(room.left(), [] as [&str; 0]);
@@ -311,9 +310,8 @@ fn what_is_not_a_directory_of_its_own_is_not_touched() {
     let room = Room::new("true");
     fs::create_dir(room.path("work/tuned")).unwrap();
     fs::write(room.path("work/tuned/run.json"), "{\"schema\": \"mine\"}").unwrap();
-    let output = room.run(&["--force"]);
-    assert_eq!(output.status.code(), Some(1));
-    let told = text(&output.stderr);
+    let (status, _, told) = room.run(&["--force"]);
+    assert_eq!(status, Some(1));
     assert_has(&told, "exists and is not of collbench-tune run");
     assert_eq!(room.left(), ["tuned"]);
 }
@@ -321,16 +319,10 @@ fn what_is_not_a_directory_of_its_own_is_not_touched() {
 #[test]
 fn within_an_mpi_job_it_is_not_run() {
     let room = Room::new("true");
-    let output = room.command(&[]).env("PMIX_RANK", "0").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("collbench-tune run -- mpirun"));
-    let missing = room.run(&["--trees", "missing.toml"]);
-    assert_eq!(missing.status.code(), Some(1));
-    assert!(
-        Path::new(&room.path("work"))
-            .read_dir()
-            .unwrap()
-            .next()
-            .is_none()
-    );
+    let (status, _, told) = ended(room.command(&[]).env("PMIX_RANK", "0"));
+    assert_eq!(status, Some(2));
+    assert_has(&told, "collbench-tune run -- mpirun");
+    let (status, ..) = room.run(&["--trees", "missing.toml"]);
+    assert_eq!(status, Some(1));
+    assert_eq!(room.left(), [] as [&str; 0]);
 }
