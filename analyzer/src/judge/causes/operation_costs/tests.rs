@@ -55,13 +55,14 @@ fn broadcast(n_hosts: usize, path_ns: i64, edges: Vec<EdgeFacts>) -> OperationFa
 
 /// Costs where everything matters.
 fn all_costs(operations: &[OperationFacts]) -> Vec<OperationCause> {
-    costs_with(operations, BTreeMap::new())
+    costs_with(operations, BTreeMap::new(), 1)
 }
 
-/// What these operations cost where round trips between hosts are known, ns.
+/// What these operations cost, of this time of all ranks, where round trips between hosts are known, ns.
 fn costs_with(
     operations: &[OperationFacts],
     round_trips_ns: BTreeMap<(usize, usize), i64>,
+    rank_ns: i128,
 ) -> Vec<OperationCause> {
     let hosts = Hosts {
         names: vec!["a", "b", "c", "d", "e", "f", "g", "h"],
@@ -69,7 +70,13 @@ fn costs_with(
         site_of: None,
         are_sites_sure: true,
     };
-    costs(operations, &hosts, 1).causes
+    costs(operations, &hosts, rank_ns).causes
+}
+
+/// The only one of these costs.
+fn only(found: Vec<OperationCause>) -> OperationCause {
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0].clone()
 }
 
 /// Four links between pairs of hosts, of which the first takes `median_ns`, and is on the path.
@@ -84,10 +91,7 @@ fn four_links(median_ns: i64) -> Vec<EdgeFacts> {
 #[test]
 fn a_link_is_slow_from_three_times_the_usual_on() {
     assert_eq!(all_costs(&[broadcast(8, 3_000, four_links(3_000))]), []);
-    let found = all_costs(&[broadcast(8, 3_100, four_links(3_100))]);
-    let [cause] = &found[..] else {
-        panic!("{found:?}");
-    };
+    let cause = only(all_costs(&[broadcast(8, 3_100, four_links(3_100))]));
     assert_eq!(cause.kind, OperationCauseKind::SlowLink);
     let place = CausePlace::Hosts {
         from: "a".into(),
@@ -125,7 +129,7 @@ fn a_link_is_not_slow_where_others_hide_the_time_in_transit() {
         }
         let pairs = (0..8).flat_map(|a| (a + 1..8).map(move |b| (a, b)));
         let round_trips_ns = pairs.map(|pair| (pair, round_trip_ns)).collect();
-        costs_with(&[broadcast(8, median_ns, edges)], round_trips_ns).len()
+        costs_with(&[broadcast(8, median_ns, edges)], round_trips_ns, 1).len()
     };
     // On other links receivers are late, and find the message there.
     assert_eq!(found(60_000, 160_000), 0);
@@ -150,10 +154,7 @@ fn within_a_host_a_link_is_slow_only_if_nearly_all_of_its_messages_are() {
         }
         all_costs(&[operation])
     };
-    let found = with_p10(8_500);
-    let [cause] = &found[..] else {
-        panic!("{found:?}");
-    };
+    let cause = only(with_p10(8_500));
     assert_eq!(cause.kind, OperationCauseKind::SlowHop);
     // One in ten takes no longer than on other links: its ends wait for a core, mostly.
     assert_eq!(with_p10(1_200), []);
@@ -251,21 +252,14 @@ fn a_link_that_two_operations_use_is_one_reason() {
 fn a_cost_below_one_percent_of_the_time_of_all_ranks_does_not_matter() {
     let operation = [broadcast(8, 9_000, four_links(9_000))];
     let cost_ns = i128::from(all_costs(&operation)[0].cost_ns);
-    let round_trips_ns = BTreeMap::new();
-    let hosts = Hosts {
-        names: vec!["a", "b", "c", "d", "e", "f", "g", "h"],
-        round_trips_ns: &round_trips_ns,
-        site_of: None,
-        are_sites_sure: true,
-    };
-    let n = |rank_ns: i128| costs(&operation, &hosts, rank_ns).causes.len();
+    let n = |rank_ns: i128| costs_with(&operation, BTreeMap::new(), rank_ns).len();
     assert_eq!((n(100 * cost_ns), n(100 * cost_ns + 1)), (1, 0));
     // Its part of the waits for those that leave late may matter more.
     let operation = [OperationFacts {
         waits_caused_ns: 3 * operation[0].operation_time_ns,
         ..operation[0].clone()
     }];
-    let n = |rank_ns: i128| costs(&operation, &hosts, rank_ns).causes.len();
+    let n = |rank_ns: i128| costs_with(&operation, BTreeMap::new(), rank_ns).len();
     assert_eq!((n(300 * cost_ns), n(301 * cost_ns)), (1, 0));
 }
 
@@ -280,10 +274,7 @@ fn a_chain_of_hops_is_deep_and_a_binomial_tree_is_not() {
         operation.graphs[0].height = Some(n_hops.into());
         all_costs(&[operation])
     };
-    let found = chain(7, 7_000);
-    let [cause] = &found[..] else {
-        panic!("{found:?}");
-    };
+    let cause = only(chain(7, 7_000));
     assert_eq!(cause.kind, OperationCauseKind::Algorithm);
     assert_eq!(cause.per_instance_ns, 4_000);
     assert_eq!(cause.confidence, Confidence::Sure);
@@ -318,10 +309,7 @@ fn what_a_node_spends_on_its_children_is_a_serialization() {
         }];
         all_costs(&[operation])
     };
-    let found = with(40, 100 * 50_000, 64);
-    let [cause] = &found[..] else {
-        panic!("{found:?}");
-    };
+    let cause = only(with(40, 100 * 50_000, 64));
     assert_eq!(cause.kind, OperationCauseKind::Serialization);
     assert_eq!(cause.place, CausePlace::Node(5));
     assert_eq!(cause.per_instance_ns, 40_000);
@@ -423,12 +411,9 @@ fn large_messages_that_take_long_are_a_transfer_and_small_ones_are_not() {
         };
         let mut operation = broadcast(2, 9_100_000, vec![of]);
         operation.graphs[0].bytes = bytes;
-        costs_with(&[operation], [((0, 1), 2 * latency_ns)].into())
+        costs_with(&[operation], [((0, 1), 2 * latency_ns)].into(), 1)
     };
-    let found = with(1 << 20, 100_000);
-    let [cause] = &found[..] else {
-        panic!("{found:?}");
-    };
+    let cause = only(with(1 << 20, 100_000));
     assert_eq!(cause.kind, OperationCauseKind::Transfer);
     assert_eq!(cause.per_instance_ns, 8_700_000);
     // Too few data, and a link that is far.
