@@ -146,9 +146,12 @@ impl Collective {
     /// # Safety
     /// The buffers must be as long as the operation needs, and live until it is complete.
     unsafe fn call(&mut self, request: *mut ffi::MPI_Request) -> c_int {
-        let (count, root, communicator) = (self.count, ROOT, self.communicator);
-        let send: *mut c_void = self.send.as_mut_ptr().cast();
-        let receive: *mut c_void = self.receive.as_mut_ptr().cast();
+        let (n, root, comm) = (self.count, ROOT, self.communicator);
+        let buffer: *mut c_void = self.send.as_mut_ptr().cast();
+        let (send, receive) = (
+            buffer.cast_const(),
+            self.receive.as_mut_ptr().cast::<c_void>(),
+        );
         let (counts, types) = (self.counts.as_ptr(), self.types.as_ptr());
         let places = self.displacements.as_ptr();
         let (bytes, addresses) = (self.bytes.as_ptr(), self.addresses.as_ptr());
@@ -156,201 +159,59 @@ impl Collective {
         // partner.
         unsafe {
             let (double, sum) = (ffi::RSMPI_DOUBLE, ffi::RSMPI_SUM);
+            // Functions that take the same arguments.
+            let rooted = |function: unsafe extern "C" fn(_, _, _, _, _, _, _, _, _) -> _| {
+                function(send, n, double, receive, n, double, root, comm, request)
+            };
+            let equal = |function: unsafe extern "C" fn(_, _, _, _, _, _, _, _) -> _| {
+                function(send, n, double, receive, n, double, comm, request)
+            };
+            let gathering = |function: unsafe extern "C" fn(_, _, _, _, _, _, _, _, _) -> _| {
+                function(
+                    send, n, double, receive, counts, places, double, comm, request,
+                )
+            };
+            let varying = |function: unsafe extern "C" fn(_, _, _, _, _, _, _, _, _, _) -> _| {
+                function(
+                    send, counts, places, double, receive, counts, places, double, comm, request,
+                )
+            };
+            let reducing = |function: unsafe extern "C" fn(_, _, _, _, _, _, _) -> _| {
+                function(send, receive, n, double, sum, comm, request)
+            };
             match self.operation {
-                Operation::Ibcast => {
-                    ffi::MPI_Ibcast(send, count, double, root, communicator, request)
-                }
-                Operation::Igather => ffi::MPI_Igather(
-                    send,
-                    count,
-                    double,
-                    receive,
-                    count,
-                    double,
-                    root,
-                    communicator,
-                    request,
-                ),
+                Operation::Ibcast => ffi::MPI_Ibcast(buffer, n, double, root, comm, request),
+                Operation::Igather => rooted(ffi::MPI_Igather),
                 Operation::Igatherv => ffi::MPI_Igatherv(
-                    send,
-                    count,
-                    double,
-                    receive,
-                    counts,
-                    places,
-                    double,
-                    root,
-                    communicator,
-                    request,
+                    send, n, double, receive, counts, places, double, root, comm, request,
                 ),
-                Operation::Iscatter => ffi::MPI_Iscatter(
-                    send,
-                    count,
-                    double,
-                    receive,
-                    count,
-                    double,
-                    root,
-                    communicator,
-                    request,
-                ),
+                Operation::Iscatter => rooted(ffi::MPI_Iscatter),
                 Operation::Iscatterv => ffi::MPI_Iscatterv(
-                    send,
-                    counts,
-                    places,
-                    double,
-                    receive,
-                    count,
-                    double,
-                    root,
-                    communicator,
-                    request,
+                    send, counts, places, double, receive, n, double, root, comm, request,
                 ),
-                Operation::Iallgather => ffi::MPI_Iallgather(
-                    send,
-                    count,
-                    double,
-                    receive,
-                    count,
-                    double,
-                    communicator,
-                    request,
-                ),
-                Operation::Iallgatherv => ffi::MPI_Iallgatherv(
-                    send,
-                    count,
-                    double,
-                    receive,
-                    counts,
-                    places,
-                    double,
-                    communicator,
-                    request,
-                ),
-                Operation::Ialltoall => ffi::MPI_Ialltoall(
-                    send,
-                    count,
-                    double,
-                    receive,
-                    count,
-                    double,
-                    communicator,
-                    request,
-                ),
-                Operation::Ialltoallv => ffi::MPI_Ialltoallv(
-                    send,
-                    counts,
-                    places,
-                    double,
-                    receive,
-                    counts,
-                    places,
-                    double,
-                    communicator,
-                    request,
-                ),
+                Operation::Iallgather => equal(ffi::MPI_Iallgather),
+                Operation::Iallgatherv => gathering(ffi::MPI_Iallgatherv),
+                Operation::Ialltoall => equal(ffi::MPI_Ialltoall),
+                Operation::Ialltoallv => varying(ffi::MPI_Ialltoallv),
                 Operation::Ialltoallw => ffi::MPI_Ialltoallw(
-                    send,
-                    counts,
-                    bytes,
-                    types,
-                    receive,
-                    counts,
-                    bytes,
-                    types,
-                    communicator,
-                    request,
+                    send, counts, bytes, types, receive, counts, bytes, types, comm, request,
                 ),
-                Operation::Ireduce => ffi::MPI_Ireduce(
-                    send,
-                    receive,
-                    count,
-                    double,
-                    sum,
-                    root,
-                    communicator,
-                    request,
-                ),
-                Operation::Iallreduce => {
-                    ffi::MPI_Iallreduce(send, receive, count, double, sum, communicator, request)
+                Operation::Ireduce => {
+                    ffi::MPI_Ireduce(send, receive, n, double, sum, root, comm, request)
                 }
-                Operation::IreduceScatter => ffi::MPI_Ireduce_scatter(
-                    send,
-                    receive,
-                    counts,
-                    double,
-                    sum,
-                    communicator,
-                    request,
-                ),
-                Operation::IreduceScatterBlock => ffi::MPI_Ireduce_scatter_block(
-                    send,
-                    receive,
-                    count,
-                    double,
-                    sum,
-                    communicator,
-                    request,
-                ),
-                Operation::Iscan => {
-                    ffi::MPI_Iscan(send, receive, count, double, sum, communicator, request)
+                Operation::Iallreduce => reducing(ffi::MPI_Iallreduce),
+                Operation::IreduceScatter => {
+                    ffi::MPI_Ireduce_scatter(send, receive, counts, double, sum, comm, request)
                 }
-                Operation::Iexscan => {
-                    ffi::MPI_Iexscan(send, receive, count, double, sum, communicator, request)
-                }
-                Operation::IneighborAllgather => ffi::MPI_Ineighbor_allgather(
-                    send,
-                    count,
-                    double,
-                    receive,
-                    count,
-                    double,
-                    communicator,
-                    request,
-                ),
-                Operation::IneighborAllgatherv => ffi::MPI_Ineighbor_allgatherv(
-                    send,
-                    count,
-                    double,
-                    receive,
-                    counts,
-                    places,
-                    double,
-                    communicator,
-                    request,
-                ),
-                Operation::IneighborAlltoall => ffi::MPI_Ineighbor_alltoall(
-                    send,
-                    count,
-                    double,
-                    receive,
-                    count,
-                    double,
-                    communicator,
-                    request,
-                ),
-                Operation::IneighborAlltoallv => ffi::MPI_Ineighbor_alltoallv(
-                    send,
-                    counts,
-                    places,
-                    double,
-                    receive,
-                    counts,
-                    places,
-                    double,
-                    communicator,
-                    request,
-                ),
+                Operation::IreduceScatterBlock => reducing(ffi::MPI_Ireduce_scatter_block),
+                Operation::Iscan => reducing(ffi::MPI_Iscan),
+                Operation::Iexscan => reducing(ffi::MPI_Iexscan),
+                Operation::IneighborAllgather => equal(ffi::MPI_Ineighbor_allgather),
+                Operation::IneighborAllgatherv => gathering(ffi::MPI_Ineighbor_allgatherv),
+                Operation::IneighborAlltoall => equal(ffi::MPI_Ineighbor_alltoall),
+                Operation::IneighborAlltoallv => varying(ffi::MPI_Ineighbor_alltoallv),
                 Operation::IneighborAlltoallw => ffi::MPI_Ineighbor_alltoallw(
-                    send,
-                    counts,
-                    addresses,
-                    types,
-                    receive,
-                    counts,
-                    addresses,
-                    types,
-                    communicator,
+                    send, counts, addresses, types, receive, counts, addresses, types, comm,
                     request,
                 ),
             }
