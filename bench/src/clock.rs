@@ -16,8 +16,6 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use collbench_formats::ClockSource;
-use collbench_instrument::Clock;
 
 use crate::folder;
 use crate::overhead::{ClockName, Format};
@@ -80,15 +78,6 @@ pub struct Options {
     output: Option<PathBuf>,
 }
 
-impl Options {
-    fn source(&self) -> ClockSource {
-        match self.clock {
-            None => Clock::of_this_machine().source(),
-            Some(name) => name.source(),
-        }
-    }
-}
-
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.001..=1e6).contains(&seconds) => Ok(seconds),
@@ -109,10 +98,8 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
         if let Some(folder) = &options.output {
             pictures::write(&pictures::of_simulation(&simulation), folder)?;
         }
-        return match options.format {
-            Format::Text => Ok(table::write_simulation(&simulation, output)?),
-            Format::Json => write_json(&simulation, output),
-        };
+        let text = table::write_simulation;
+        return options.format.write(&simulation, text, output);
     }
     let Some(measured) = measure::measure(options)? else {
         return Ok(());
@@ -121,21 +108,5 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if let Some(folder) = &options.output {
         pictures::write(&pictures::of_figures(&figures), folder)?;
     }
-    match options.format {
-        Format::Text => Ok(table::write(&figures, output)?),
-        Format::Json => write_json(&figures, output),
-    }
-}
-
-/// Writes a document as JSON.
-///
-/// # Errors
-/// Those of the output.
-pub(crate) fn write_json(
-    document: &impl serde::Serialize,
-    output: &mut impl Write,
-) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *output, document)?;
-    writeln!(output)?;
-    Ok(())
+    options.format.write(&figures, table::write, output)
 }

@@ -32,13 +32,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use collbench_instrument::Clock;
 use collbench_viz::Picture;
 
 use crate::measure::estimate::{ErrorOf, Figure};
 use crate::measure::reduction::Reduction;
 use crate::measure::start::StartScheme;
-use crate::overhead::ClockName;
+use crate::overhead::{ClockName, write_json};
 use crate::thorough::Thorough;
 use call::Element;
 use operation::Operation;
@@ -269,11 +268,6 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
-    fn clock(&self) -> collbench_formats::ClockSource {
-        self.clock
-            .map_or_else(|| Clock::of_this_machine().source(), ClockName::source)
-    }
-
     fn method(&self) -> Method {
         let mut method = Method {
             seconds: self.seconds,
@@ -353,10 +347,7 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
         let all = merge::read(&options.compare)?;
         let comparison = Comparison::of(&options.compare, &all);
         return match options.format {
-            Format::Json => {
-                serde_json::to_writer_pretty(&mut *output, &comparison)?;
-                Ok(writeln!(output)?)
-            }
+            Format::Json => write_json(&comparison, output),
             Format::Text => Ok(comparison.write(output)?),
             Format::Csv => anyhow::bail!("--compare prints text or json, not csv"),
         };
@@ -380,10 +371,7 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     match options.format {
         Format::Text => table::write(&results, output)?,
         Format::Csv => output.write_all(table::csv(&results).as_bytes())?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *output, &results)?;
-            writeln!(output)?;
-        }
+        Format::Json => write_json(&results, output)?,
     }
     Ok(())
 }
@@ -435,14 +423,11 @@ pub(crate) fn write_files(results: &Results, folder: &Path) -> anyhow::Result<()
     };
     write_page(&[alone], folder)?;
     for (name, curves) in pictures::of_results(results) {
-        write(
-            &format!("{name}.svg"),
-            Picture::from(curves).to_svg().as_bytes(),
-        )?;
+        crate::folder::write(folder, &name, &Picture::from(curves))?;
     }
     // Last: where it is, the run has ended, and nothing is missing.
-    let mut json = serde_json::to_vec_pretty(results)?;
-    json.push(b'\n');
+    let mut json = Vec::new();
+    write_json(results, &mut json)?;
     write(keep::DOCUMENT, &json)
 }
 

@@ -123,12 +123,5 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if let Some(folder) = &options.output {
         rounds_picture(&figures.call(), "time of a call", figures.times(), folder)?;
     }
-    match options.format {
-        Format::Text => table::write(&figures, output)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *output, &figures)?;
-            writeln!(output)?;
-        }
-    }
-    Ok(())
+    options.format.write(&figures, table::write, output)
 }

@@ -25,15 +25,14 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use collbench_formats::ClockSource;
 use collbench_instrument::Clock;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
 
-use crate::clock::write_json;
 use crate::folder;
 use crate::job;
 use crate::job::Process;
+use crate::machine::mpi_library;
 use crate::overhead::{ClockName, Format};
 use crate::thorough::Thorough;
 use figures::{Figures, Measured, Plan, Setting};
@@ -156,13 +155,6 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
-    fn source(&self) -> ClockSource {
-        match self.clock {
-            None => Clock::of_this_machine().source(),
-            Some(name) => name.source(),
-        }
-    }
-
     fn plan(&self) -> Plan {
         Plan {
             precision: Precision {
@@ -184,10 +176,7 @@ impl Options {
 pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if let Some(directory) = &options.trace {
         let recorded = Recorded::of(directory, options.beside.as_deref())?;
-        return match options.format {
-            Format::Text => Ok(recorded::write(&recorded, output)?),
-            Format::Json => write_json(&recorded, output),
-        };
+        return options.format.write(&recorded, recorded::write, output);
     }
     let figures = match &options.simulate {
         Some(parameters) => {
@@ -207,10 +196,7 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if let Some(path) = &options.links {
         links::write(&figures, path)?;
     }
-    match options.format {
-        Format::Text => Ok(table::write(&figures, output)?),
-        Format::Json => write_json(&figures, output),
-    }
+    options.format.write(&figures, table::write, output)
 }
 
 fn simulated(parameters: &Parameters, plan: Plan) -> Figures {
@@ -237,7 +223,7 @@ fn simulated(parameters: &Parameters, plan: Plan) -> Figures {
 
 /// Measures; returns the figures in process 0 only.
 fn measure(options: &Options) -> anyhow::Result<Option<Figures>> {
-    let source = options.source();
+    let source = ClockName::source_or_chosen(options.clock);
     let clock = Clock::of(source)
         .context("--clock tsc: the time stamp counter of this machine is not invariant; use raw");
     let universe = mpi::initialize().context("MPI is initialized already")?;
@@ -284,10 +270,9 @@ fn measure_over(
     let is_on_one_host = |a: usize, b: usize| processes[a].clock == processes[b].clock;
     let measured = Measured::of(&mut job, options.plan(), is_on_one_host, Progress::shown());
     let n_damaged = job.finish();
-    let version = mpi::environment::library_version().ok();
     let setting = Setting {
-        mpi_library: version.map(|version| version.trim_matches(['\0', ' ', '\n']).to_owned()),
-        clock: Some(options.source()),
+        mpi_library: mpi_library(),
+        clock: Some(ClockName::source_or_chosen(options.clock)),
         processes,
         simulated: None,
         network: name,

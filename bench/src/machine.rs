@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 /// Properties of the machine that influence figures. `None`: unknown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Host name.
     pub host: Option<String>,
@@ -23,18 +23,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine of which nothing is known.
-    pub(crate) fn unknown() -> Self {
-        Self {
-            host: None,
-            cpu: None,
-            cores: None,
-            is_virtual: None,
-            kernel: None,
-            load: None,
-        }
-    }
-
     /// The machine of this process.
     #[must_use]
     pub fn here() -> Self {
@@ -61,6 +49,12 @@ impl Machine {
             load: line("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
         }
     }
+}
+
+/// Name and version of the MPI library, as it says them.
+pub(crate) fn mpi_library() -> Option<String> {
+    let version = mpi::environment::library_version().ok()?;
+    Some(version.trim_matches(['\0', ' ', '\n']).to_owned())
 }
 
 /// Cores of this host, whether or not this process may use them.

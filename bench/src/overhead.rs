@@ -19,12 +19,14 @@ mod threads;
 mod trace;
 mod worker;
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use anyhow::{Context, bail};
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use collbench_formats::{ClockSource, Record};
+use collbench_instrument::Clock;
+use serde::Serialize;
 
 use crate::machine::{Machine, file_system};
 use crate::thorough::Thorough;
@@ -127,6 +129,36 @@ pub(crate) enum Format {
     Json,
 }
 
+impl Format {
+    /// Writes a result; `text` writes its tables.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub(crate) fn write<T: Serialize, W: Write>(
+        self,
+        result: &T,
+        text: impl FnOnce(&T, &mut W) -> io::Result<()>,
+        output: &mut W,
+    ) -> anyhow::Result<()> {
+        match self {
+            Self::Text => Ok(text(result, output)?),
+            Self::Json => write_json(result, output),
+        }
+    }
+}
+
+/// Writes a document as JSON.
+///
+/// # Errors
+/// Those of the output.
+pub(crate) fn write_json(
+    document: &(impl Serialize + ?Sized),
+    output: &mut impl Write,
+) -> anyhow::Result<()> {
+    serde_json::to_writer_pretty(&mut *output, document)?;
+    Ok(writeln!(output)?)
+}
+
 /// A clock by its name on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ClockName {
@@ -153,6 +185,12 @@ impl ClockName {
             Self::Raw => ClockSource::MonotonicRaw,
             Self::Monotonic => ClockSource::Monotonic,
         }
+    }
+
+    /// The clock to measure with: the one that was asked for, or the one that collbench-record
+    /// chooses.
+    pub(crate) fn source_or_chosen(asked: Option<Self>) -> ClockSource {
+        asked.map_or_else(|| Clock::of_this_machine().source(), Self::source)
     }
 }
 
@@ -181,14 +219,7 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
         return ranks::run(options, output);
     }
     let figures = Figures::of(measure(options)?)?;
-    match options.format {
-        Format::Text => table::write(&figures, output)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *output, &figures)?;
-            writeln!(output)?;
-        }
-    }
-    Ok(())
+    options.format.write(&figures, table::write, output)
 }
 
 fn check_surroundings() -> anyhow::Result<()> {

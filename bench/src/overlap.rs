@@ -46,8 +46,8 @@ use mpi::traits::Communicator;
 
 use crate::folder;
 use crate::job::{self, Group, Process};
-use crate::machine::Machine;
-use crate::overhead::{Format, settings};
+use crate::machine::{Machine, mpi_library};
+use crate::overhead::{Format, settings, write_json};
 use crate::thorough::Thorough;
 use call::Communicators;
 use configuration::Share;
@@ -283,15 +283,6 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_json(
-    value: &(impl serde::Serialize + ?Sized),
-    output: &mut impl Write,
-) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *output, value)?;
-    writeln!(output)?;
-    Ok(())
-}
-
 /// A result file, or that of a directory.
 fn read(path: &Path) -> anyhow::Result<Document> {
     let file = if path.is_dir() {
@@ -466,8 +457,6 @@ impl Options {
 }
 
 fn plan(options: &Options, processes: &[Process], memory: u64, share: &Share) -> Plan {
-    let library = mpi::environment::library_version();
-    let library = library.unwrap_or_else(|_| "unknown".to_owned());
     Plan {
         operations: options.operations(),
         communication_ns: options.communication.list(options.factor),
@@ -479,7 +468,7 @@ fn plan(options: &Options, processes: &[Process], memory: u64, share: &Share) ->
             .iter()
             .map(|process| process.host.clone())
             .collect(),
-        mpi_library: library.trim_matches(['\0', ' ', '\n']).to_owned(),
+        mpi_library: mpi_library().unwrap_or_else(|| "unknown".to_owned()),
         environment: settings(),
         configuration: options
             .configuration

@@ -13,6 +13,7 @@ use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::collective::{self, Comparison, Named, Results, Sheets};
+use crate::overhead::write_json;
 use beside::Beside;
 use import::Import;
 use kept::Kept;
@@ -199,11 +200,6 @@ fn write_page(
     });
     let named: Vec<Named<'_>> = ours.chain(theirs).collect();
     collective::write_page(&named, folder).context("the page")
-}
-
-fn write_json(document: &impl serde::Serialize, output: &mut impl Write) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *output, document)?;
-    Ok(writeln!(output)?)
 }
 
 #[cfg(test)]

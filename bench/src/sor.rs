@@ -78,12 +78,5 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
         let about = format!("{}, {}", figures.problem(), figures.surroundings.in_words());
         rounds_picture(&about, "time of a solution", figures.times(), folder)?;
     }
-    match options.format {
-        Format::Text => table::write(&figures, output)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *output, &figures)?;
-            writeln!(output)?;
-        }
-    }
-    Ok(())
+    options.format.write(&figures, table::write, output)
 }

@@ -1,6 +1,5 @@
 //! From the measurements to the figures of the result.
 
-use collbench_formats::ClockSource;
 use collbench_instrument::Scheme;
 use collbench_stats::spread::Spread;
 use serde::Serialize;
@@ -9,8 +8,8 @@ use super::Options;
 use super::drift::{self, Burst, Drift, Shortest};
 use super::measure::Measured;
 use super::quality::{self, Quality};
-use crate::machine::Machine;
-use crate::overhead::settings;
+use crate::machine::{Machine, mpi_library};
+use crate::overhead::{name_of_clock, settings};
 
 /// Steps of a histogram per doubling.
 const STEPS: f64 = 8.0;
@@ -105,16 +104,10 @@ impl Figures {
         Self {
             schema: "collbench.bench.clock/1",
             machine: Machine::here(),
-            mpi_library: mpi::environment::library_version()
-                .ok()
-                .map(|version| version.trim_matches(['\0', ' ', '\n']).to_owned()),
+            mpi_library: mpi_library(),
             command: std::env::args().collect(),
             environment: settings(),
-            clock: match measured.clock {
-                ClockSource::Tsc => "tsc",
-                ClockSource::MonotonicRaw => "raw",
-                ClockSource::Monotonic => "monotonic",
-            },
+            clock: name_of_clock(measured.clock),
             ranks: measured.n_ranks,
             has_one_clock: measured.has_one_clock,
             reference: Participant::of(measured, 0),

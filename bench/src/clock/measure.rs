@@ -13,6 +13,7 @@ use super::Options;
 use super::participants::Participants;
 use crate::folder;
 use crate::job::{self, Group};
+use crate::overhead::ClockName;
 
 /// Exchanges in a burst.
 const BURST: StopRule = StopRule::burst(10);
@@ -50,7 +51,7 @@ pub(super) struct Synchronized {
 /// # Errors
 /// States what this process lacks.
 pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
-    let source = options.source();
+    let source = ClockName::source_or_chosen(options.clock);
     let clock = Clock::of(source)
         .context("--clock tsc: the time stamp counter of this machine is not invariant; use raw");
     let begin = clock.as_ref().ok().map(|clock| clock.anchor());

@@ -19,10 +19,7 @@ pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()
         figures.reference.host
     )?;
     let library = figures.mpi_library.as_deref().unwrap_or("unknown");
-    write_machine(&figures.machine, library, output)?;
-    for (name, value) in &figures.environment {
-        writeln!(output, "           {name}={value}")?;
-    }
+    write_machine(&figures.machine, library, &figures.environment, output)?;
     let of_one = if figures.has_one_clock {
         "; all processes read the same clock, so every difference is error"
     } else {

@@ -9,7 +9,6 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use collbench_instrument::Clock;
 use collbench_viz::Picture;
 
 use super::Format;
@@ -17,8 +16,9 @@ use super::operation::Operation;
 use super::plan::{Given, Lengths, Limits, Method, Part, Plan};
 use super::results::Run;
 use super::run::{checked, in_job};
+use crate::folder;
 use crate::measure::start::StartScheme;
-use crate::overhead::ClockName;
+use crate::overhead::{ClockName, write_json};
 use crate::thorough::Thorough;
 use figures::{Point, Results, SCHEMA};
 
@@ -157,17 +157,14 @@ impl Options {
 /// # Errors
 /// States what cannot be measured, or which file could not be written.
 pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
-    let source = options
-        .clock
-        .map_or_else(|| Clock::of_this_machine().source(), ClockName::source);
     let measured = in_job(
-        source,
+        ClockName::source_or_chosen(options.clock),
         None,
         false,
         false,
         |here| {
             if let Some(folder) = &options.output {
-                crate::folder::make(folder)?;
+                folder::make(folder)?;
             }
             options.plan(here.limits)
         },
@@ -185,26 +182,19 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
         points,
     };
     if let Some(folder) = &options.output {
-        let mut json = serde_json::to_vec_pretty(&results)?;
-        json.push(b'\n');
-        crate::folder::write_file(folder, "nonblocking.json", &json)?;
-        crate::folder::write_file(
-            folder,
-            "nonblocking.csv",
-            table::csv(&results.points).as_bytes(),
-        )?;
+        let mut json = Vec::new();
+        write_json(&results, &mut json)?;
+        folder::write_file(folder, "nonblocking.json", &json)?;
+        let csv = table::csv(&results.points);
+        folder::write_file(folder, "nonblocking.csv", csv.as_bytes())?;
         for (name, curves) in table::pictures(&results) {
-            let svg = Picture::from(curves).to_svg();
-            crate::folder::write_file(folder, &format!("{name}.svg"), svg.as_bytes())?;
+            folder::write(folder, &name, &Picture::from(curves))?;
         }
     }
     match options.format {
         Format::Text => table::write(&results, output)?,
         Format::Csv => output.write_all(table::csv(&results.points).as_bytes())?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *output, &results)?;
-            writeln!(output)?;
-        }
+        Format::Json => write_json(&results, output)?,
     }
     Ok(())
 }

@@ -26,11 +26,11 @@ use super::point::Measurement;
 use super::progress::Progress;
 use super::results::{Point, Results, Run, SCHEMA};
 use super::surroundings::Surroundings;
-use crate::machine::{self, Machine};
+use crate::machine::{self, Machine, mpi_library};
 use crate::measure::global_clock::{ClockError, GlobalClock};
 use crate::measure::refinement::Refinement;
 use crate::measure::start::StartScheme;
-use crate::overhead::settings;
+use crate::overhead::{ClockName, name_of_clock, settings};
 use crate::trees::Hosts;
 
 /// Measures; returns the results, and the folder that they are to be written to, in process 0 only.
@@ -44,7 +44,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<(Results, Opti
     }
     let seed = options.seed.unwrap_or_else(seed_of_now);
     let measured = in_job(
-        options.clock(),
+        ClockName::source_or_chosen(options.clock),
         options.network.as_deref(),
         options.cold_cache,
         !options.trees.is_empty(),
@@ -195,12 +195,7 @@ impl Run {
             mpi_library: mpi_library(),
             command: std::env::args().collect(),
             environment: settings(),
-            clock: match job.source {
-                ClockSource::Tsc => "tsc",
-                ClockSource::MonotonicRaw => "raw",
-                ClockSource::Monotonic => "monotonic",
-            }
-            .to_owned(),
+            clock: name_of_clock(job.source).to_owned(),
             clocks: job.n_clocks,
             clock_error: (job.n_clocks > 1).then_some(job.clock_error),
             ranks: job.processes,
@@ -214,12 +209,6 @@ impl Run {
             surroundings: job.surroundings,
         }
     }
-}
-
-/// Name and version of the MPI library, as it says them.
-fn mpi_library() -> Option<String> {
-    let version = mpi::environment::library_version().ok()?;
-    Some(version.trim_matches(['\0', ' ', '\n']).to_owned())
 }
 
 /// The name of a value on the command line.

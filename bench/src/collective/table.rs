@@ -112,10 +112,7 @@ pub(super) fn write_run(heading: &str, run: &Run, output: &mut impl Write) -> io
     };
     writeln!(output, "{heading} of {} processes{runs}", run.ranks)?;
     let library = run.mpi_library.as_deref().unwrap_or("unknown");
-    write_machine(&run.machine, library, output)?;
-    for (name, value) in &run.environment {
-        writeln!(output, "           {name}={value}")?;
-    }
+    write_machine(&run.machine, library, &run.environment, output)?;
     let error = match run.clock_error {
         None => "one clock for all processes".to_owned(),
         Some(error) => format!(

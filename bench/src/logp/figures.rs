@@ -13,7 +13,7 @@ use super::model::{
 };
 use crate::job::Process;
 use crate::machine::Machine;
-use crate::overhead::settings;
+use crate::overhead::{name_of_clock, settings};
 
 /// Delays of small messages, in gaps.
 const DELAYS: [f64; 3] = [0.5, 1.0, 2.0];
@@ -233,11 +233,7 @@ impl Figures {
             mpi_library: setting.mpi_library,
             command: std::env::args().collect(),
             environment: settings(),
-            clock: setting.clock.map(|source| match source {
-                ClockSource::Tsc => "tsc",
-                ClockSource::MonotonicRaw => "raw",
-                ClockSource::Monotonic => "monotonic",
-            }),
+            clock: setting.clock.map(name_of_clock),
             network: setting.network,
             simulated: setting.simulated,
             hosts: setting.processes.into_iter().map(|one| one.host).collect(),

@@ -18,10 +18,7 @@ pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()
     };
     writeln!(output, "LogP of the links between {n}")?;
     let library = figures.mpi_library.as_deref().unwrap_or("none");
-    write_machine(&figures.machine, library, output)?;
-    for (name, value) in &figures.environment {
-        writeln!(output, "           {name}={value}")?;
-    }
+    write_machine(&figures.machine, library, &figures.environment, output)?;
     if let Some(clock) = figures.clock {
         writeln!(output, "  clock    {clock}")?;
     }

@@ -21,9 +21,7 @@ use self::figures::Figures;
 use self::job::{Introduction, Job};
 use super::trace::Recorded;
 use super::worker::{Batch, Goodbye, Request};
-use super::{
-    BATCHES_PER_TURN, Format, MAX_RETRIED_TURNS, NO_DIRECTORY, Options, figures::settings,
-};
+use super::{BATCHES_PER_TURN, MAX_RETRIED_TURNS, NO_DIRECTORY, Options, figures::settings};
 use crate::machine::{Machine, file_system};
 
 pub(super) use self::worker::serve;
@@ -90,14 +88,7 @@ struct Measured {
 /// Lets all jobs time batches in turns, and writes the result.
 pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     let figures = Figures::of(&measure(options)?)?;
-    match options.format {
-        Format::Text => figures.write_text(output)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *output, &figures)?;
-            writeln!(output)?;
-        }
-    }
-    Ok(())
+    options.format.write(&figures, Figures::write_text, output)
 }
 
 fn measure(options: &Options) -> anyhow::Result<Measured> {

@@ -1,5 +1,6 @@
 //! The figures as text.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use collbench_stats::spread::Spread;
@@ -36,19 +37,22 @@ fn write_surroundings(figures: &Figures, output: &mut impl Write) -> io::Result<
         "Cost of recording {} on {}",
         figures.operation, figures.communicator
     )?;
-    write_machine(&figures.machine, &figures.mpi_library, output)?;
-    for (name, value) in &figures.environment {
-        writeln!(output, "           {name}={value}")?;
-    }
+    write_machine(
+        &figures.machine,
+        &figures.mpi_library,
+        &figures.environment,
+        output,
+    )?;
     write_clock(&figures.clock, output)?;
     writeln!(output, "  command  {}", figures.command.join(" "))?;
     writeln!(output)
 }
 
-/// Writes the machine of the measurement.
+/// Writes the machine of the measurement, its MPI library and the settings of that.
 pub(crate) fn write_machine(
     machine: &Machine,
     mpi_library: &str,
+    environment: &BTreeMap<String, String>,
     output: &mut impl Write,
 ) -> io::Result<()> {
     let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -66,7 +70,11 @@ pub(crate) fn write_machine(
         known(&machine.kernel),
         machine.load.map_or("?".to_owned(), |load| load.to_string()),
     )?;
-    writeln!(output, "  MPI      {mpi_library}")
+    writeln!(output, "  MPI      {mpi_library}")?;
+    for (name, value) in environment {
+        writeln!(output, "           {name}={value}")?;
+    }
+    Ok(())
 }
 
 pub(super) fn write_clock(clock: &ClockFigures, output: &mut impl Write) -> io::Result<()> {

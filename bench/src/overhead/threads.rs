@@ -5,6 +5,7 @@
 //! compared is the time that recording adds, so the effects of the MPI library and of the machine
 //! on two threads cancel.
 
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::io::{self, BufRead, Write};
 use std::mem::MaybeUninit;
@@ -22,7 +23,7 @@ use super::pair::Pair;
 use super::table::{empty_table, spread_row, verdict, write_machine};
 use super::trace::Recorded;
 use super::worker::{Goodbye, Hello, Request, Switches, answer, ns_per_tick};
-use super::{BATCHES_PER_TURN, Format, MAX_RETRIED_TURNS, Options};
+use super::{BATCHES_PER_TURN, MAX_RETRIED_TURNS, Options};
 use crate::machine::Machine;
 
 /// Target for the ratio of the added times with two threads and with one.
@@ -350,14 +351,7 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
         rounds: valid.len(),
         disturbed: rounds.len() - valid.len(),
     };
-    match options.format {
-        Format::Text => write_text(&figures, output)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *output, &figures)?;
-            writeln!(output)?;
-        }
-    }
-    Ok(())
+    options.format.write(&figures, write_text, output)
 }
 
 fn write_text(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
@@ -366,7 +360,12 @@ fn write_text(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
         "Cost of recording {} when two threads call at the same time, each on its own communicator",
         figures.operation
     )?;
-    write_machine(&figures.machine, &figures.mpi_library, output)?;
+    write_machine(
+        &figures.machine,
+        &figures.mpi_library,
+        &BTreeMap::new(),
+        output,
+    )?;
     writeln!(output, "  command  {}\n", figures.command.join(" "))?;
     writeln!(
         output,

@@ -35,10 +35,12 @@ fn write_one(document: &Document, output: &mut impl Write) -> io::Result<()> {
         plan.hosts.len(),
         plan.configuration
     )?;
-    write_machine(&surroundings.machine, &plan.mpi_library, output)?;
-    for (name, value) in &plan.environment {
-        writeln!(output, "           {name}={value}")?;
-    }
+    write_machine(
+        &surroundings.machine,
+        &plan.mpi_library,
+        &plan.environment,
+        output,
+    )?;
     if let Some(offer) = offer(&plan.mpi_library) {
         writeln!(output, "           {offer}")?;
     }

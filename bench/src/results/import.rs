@@ -219,7 +219,7 @@ fn results_of(points: Vec<Point>) -> Results {
     Results {
         schema: RESULTS_SCHEMA.to_owned(),
         run: Run {
-            machine: Machine::unknown(),
+            machine: Machine::default(),
             mpi_library: None,
             command: Vec::new(),
             environment: BTreeMap::new(),

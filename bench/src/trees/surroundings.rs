@@ -86,7 +86,7 @@ impl Surroundings {
         Self {
             command: vec!["collbench-bench".to_owned()],
             collbench: "0.0.0",
-            machine: Machine::unknown(),
+            machine: Machine::default(),
             mpi_library: None,
             environment: BTreeMap::new(),
             clock: "raw",
@@ -118,10 +118,7 @@ impl Surroundings {
     /// Writes all but what was measured.
     pub(crate) fn write(&self, output: &mut impl Write) -> io::Result<()> {
         let library = self.mpi_library.as_deref().unwrap_or("unknown");
-        write_machine(&self.machine, library, output)?;
-        for (name, value) in &self.environment {
-            writeln!(output, "           {name}={value}")?;
-        }
+        write_machine(&self.machine, library, &self.environment, output)?;
         writeln!(output, "  clock    {}", self.clock)?;
         writeln!(output, "  command  {}", self.command.join(" "))?;
         if self.share_cores {

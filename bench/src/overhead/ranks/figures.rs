@@ -194,10 +194,7 @@ impl Figures {
             "Cost of recording {} of {} bytes on {} ranks",
             self.operation, self.payload_bytes, self.ranks
         )?;
-        write_machine(&self.machine, &self.mpi_library, output)?;
-        for (name, value) in &self.environment {
-            writeln!(output, "           {name}={value}")?;
-        }
+        write_machine(&self.machine, &self.mpi_library, &self.environment, output)?;
         write_clock(&self.clock, output)?;
         writeln!(output, "  launcher {}", self.launcher)?;
         for (rank, cores) in self.cores.iter().enumerate() {
