@@ -1,17 +1,9 @@
 //! `collbench-bench clock` under a launcher, on the one host of the tests: offsets between
 //! processes with one clock are errors.
 
-use std::path::Path;
-use std::process::Output;
-
 use serde_json::Value;
 
-use crate::launch::launch;
-
-/// Runs it to its end.
-fn clock(ranks: u32, arguments: &[&str], folder: &Path) -> Output {
-    launch(ranks, &[&["clock"], arguments].concat(), folder)
-}
+use crate::launch::{launch, mpirun};
 
 fn has_three_undisturbed(pair: &Value) -> bool {
     let bursts = pair["bursts"].as_array().unwrap().iter();
@@ -21,22 +13,12 @@ fn has_three_undisturbed(pair: &Value) -> bool {
         >= 3
 }
 
-const SHORT: [&str; 6] = [
-    "--exchanges",
-    "200",
-    "--duration",
-    "0.5",
-    "--interval",
-    "0.05",
-];
-
 #[test]
 fn processes_of_one_host_are_found_to_have_one_clock() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = [&SHORT[..], &["--format", "json", "--output", "pictures"]].concat();
-    let output = clock(3, &arguments, folder.path());
-    assert!(output.status.success(), "{output:?}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let line =
+        "clock --exchanges 200 --duration 0.5 --interval 0.05 --format json --output pictures";
+    let document = mpirun(3, line, folder.path());
     assert_eq!(document["schema"], "collbench.bench.clock/1");
     assert_eq!(document["has_one_clock"], true);
     let pairs = document["pairs"].as_array().unwrap();
@@ -88,7 +70,7 @@ fn processes_of_one_host_are_found_to_have_one_clock() {
 #[test]
 fn a_folder_that_cannot_be_written_ends_all_processes_before_they_measure() {
     let folder = tempfile::tempdir().unwrap();
-    let output = clock(3, &["--output", "/proc/nowhere"], folder.path());
+    let output = launch(3, "clock --output /proc/nowhere", folder.path());
     assert!(!output.status.success());
     assert_eq!(output.stdout, b"");
     let said = String::from_utf8_lossy(&output.stderr);

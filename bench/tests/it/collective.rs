@@ -6,17 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::launch::launch;
+use crate::launch::{document, finished, launch, launcher, mpirun};
 
 /// Runs it on three ranks, and reads its document.
-fn measured(arguments: &[&str], folder: &Path) -> Value {
-    let output = launch(
-        3,
-        &[&["collective", "--format", "json"], arguments].concat(),
-        folder,
-    );
-    assert!(output.status.success(), "{output:?}");
-    serde_json::from_slice(&output.stdout).unwrap()
+fn measured(line: &str, folder: &Path) -> Value {
+    mpirun(3, &format!("collective --format json {line}"), folder)
 }
 
 fn points(document: &Value) -> &[Value] {
@@ -25,11 +19,7 @@ fn points(document: &Value) -> &[Value] {
 
 /// The names of all operations.
 fn operations(folder: &Path) -> Vec<String> {
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
-        .args(["collective", "--list"])
-        .current_dir(folder)
-        .output()
-        .unwrap();
+    let output = finished("collective --list", folder);
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(str::to_owned).collect()
 }
@@ -52,8 +42,8 @@ fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
          starts = [\"window\"]\narrivals = \"late:1\"\ndelay_us = 30.0\n"
     );
     fs::write(folder.join("plan.toml"), text).unwrap();
-    let arguments = ["--plan", "plan.toml", "--output", "results", "--samples"];
-    let first = measured(&arguments, folder);
+    let line = "--plan plan.toml --output results --samples";
+    let first = measured(line, folder);
     assert_eq!(first["schema"], "collbench.bench.collective/1");
     assert_eq!(first["run"]["ranks"], 3);
     let found: BTreeSet<&str> = points(&first)
@@ -105,7 +95,7 @@ fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
     kept.truncate(last.expect("a point") + 1);
     let cut = kept.join("\n");
     fs::write(&journal, &cut[..cut.len() - 40]).unwrap();
-    let second = measured(&arguments, folder);
+    let second = measured(line, folder);
     assert_eq!(points(&second).len(), points(&first).len());
     let again: Vec<&str> = points(&second)
         .iter()
@@ -130,10 +120,10 @@ fn every_operation_is_measured_and_an_interrupted_run_goes_on_where_it_ended() {
 
     // When all is measured, the same command has nothing to add: neither a date nor a clock error.
     let document = fs::read(results.join("collective.json")).unwrap();
-    let third = measured(&arguments, folder);
+    let third = measured(line, folder);
     assert_eq!(third["run"], second["run"]);
     assert!(document == fs::read(results.join("collective.json")).unwrap());
-    let text = launch(3, &[&["collective"], &arguments[..]].concat(), folder);
+    let text = launch(3, &format!("collective {line}"), folder);
     let said = String::from_utf8_lossy(&text.stderr);
     assert!(said.contains("nothing is left to measure"), "{said}");
     let printed = String::from_utf8_lossy(&text.stdout);
@@ -145,7 +135,7 @@ fn a_plan_that_cannot_be_measured_is_refused_with_its_line_before_anything_is_me
     let folder = tempfile::tempdir().unwrap();
     let text = "[[measure]]\noperations = [\"MPI_Bcast\"]\nprocesses = [64]\n";
     fs::write(folder.path().join("plan.toml"), text).unwrap();
-    let output = launch(2, &["collective", "--plan", "plan.toml"], folder.path());
+    let output = launch(2, "collective --plan plan.toml", folder.path());
     assert!(!output.status.success());
     assert_eq!(output.stdout, b"");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -158,22 +148,12 @@ fn a_plan_that_cannot_be_measured_is_refused_with_its_line_before_anything_is_me
 #[test]
 fn all_start_schemes_are_compared_and_their_runs_are_merged() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = [
-        "--compare-schemes",
-        "--operation",
-        "MPI_Allreduce",
-        "--bytes",
-        "64",
-        "--repetitions",
-        "20",
-        "--seconds",
-        "0.5",
-        "--network",
-        "a made up network",
-        "--keep",
-        "runs",
-    ];
-    let run = || measured(&arguments, folder.path());
+    let line = "collective --format json --compare-schemes --operation MPI_Allreduce --bytes 64 \
+                --repetitions 20 --seconds 0.5 --keep runs";
+    let run = || {
+        let mut command = launcher(3, line, folder.path());
+        document(command.args(["--network", "a made up network"]))
+    };
     let first = run();
     assert_eq!(first["run"]["placement"].as_array().unwrap().len(), 3);
     assert_eq!(first["run"]["network"][0], "a made up network");
@@ -194,42 +174,21 @@ fn all_start_schemes_are_compared_and_their_runs_are_merged() {
         assert_eq!(point["skew_ns"].is_object(), valid > 0, "{point}");
     }
     run();
-    let listed = launch(1, &["results", "runs", "--format", "json"], folder.path());
-    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let listed = mpirun(1, "results runs --format json", folder.path());
     let runs = listed["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 2);
     for run in runs {
         assert_eq!((&run["state"], &run["ranks"]), (&"ended".into(), &3.into()));
     }
     let files = [0, 1].map(|idx| runs[idx]["path"].as_str().unwrap().to_owned());
-    let merged = launch(
-        1,
-        &[
-            "collective",
-            "--merge",
-            &files[0],
-            &files[1],
-            "--format",
-            "json",
-        ],
-        folder.path(),
-    );
-    assert!(merged.status.success(), "{merged:?}");
-    let merged: Value = serde_json::from_slice(&merged.stdout).unwrap();
+    let together = |action: &str| {
+        let [one, other] = &files;
+        let line = format!("collective {action} {one} {other} --format json");
+        mpirun(1, &line, folder.path())
+    };
+    let merged = together("--merge");
     assert_eq!(merged["run"]["runs"], 2);
-    let compared = launch(
-        1,
-        &[
-            "collective",
-            "--compare",
-            &files[0],
-            &files[1],
-            "--format",
-            "json",
-        ],
-        folder.path(),
-    );
-    let compared: Value = serde_json::from_slice(&compared.stdout).unwrap();
+    let compared = together("--compare");
     assert_eq!(points(&compared).len(), 9);
     assert_eq!(compared["files"][1], files[1].as_str());
     assert_eq!(points(&merged).len(), 9);
@@ -247,8 +206,8 @@ fn a_start_that_no_repetition_holds_is_given_up_and_another_gives_times() {
                 [[measure]]\noperations = [\"MPI_Scan\"]\nlengths = [8]\n\
                 starts = [\"window\", \"barrier\"]\n";
     fs::write(folder.path().join("plan.toml"), text).unwrap();
-    let arguments = ["--plan", "plan.toml", "--output", "results"];
-    let document = measured(&arguments, folder.path());
+    let line = "--plan plan.toml --output results";
+    let document = measured(line, folder.path());
     for point in points(&document) {
         let (start, asked) = (&point["start"], &point["start_asked"]);
         if point["operation"] == "MPI_Scan" {
@@ -274,11 +233,7 @@ fn a_start_that_no_repetition_holds_is_given_up_and_another_gives_times() {
         }
     }
     // What was given up is not tried again.
-    let output = launch(
-        3,
-        &[&["collective"], &arguments[..]].concat(),
-        folder.path(),
-    );
+    let output = launch(3, &format!("collective {line}"), folder.path());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("nothing is left to measure"), "{said}");
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -293,30 +248,16 @@ fn a_start_that_no_repetition_holds_is_given_up_and_another_gives_times() {
 #[test]
 fn four_processes_have_a_time_at_every_length_on_any_number_of_cores() {
     let folder = tempfile::tempdir().unwrap();
-    let measured = |arguments: &[&str]| -> Value {
-        let output = launch(
-            4,
-            &[arguments, &["--format", "json"]].concat(),
-            folder.path(),
-        );
-        assert!(output.status.success(), "{output:?}");
-        serde_json::from_slice(&output.stdout).unwrap()
-    };
+    let measured = |line: &str| mpirun(4, line, folder.path());
     let one_start = |points: &[Value]| {
         let start = |point: &Value| (point["start"].clone(), point["start_asked"].clone());
         assert!(points.iter().all(|point| start(point) == start(&points[0])));
         let (start, asked) = start(&points[0]);
         assert_eq!(start == "window", asked.is_null());
     };
-    let collective = measured(&[
-        "collective",
-        "--operation",
-        "MPI_Allreduce",
-        "--bytes",
-        "8:65536",
-        "--seconds",
-        "0.1",
-    ]);
+    let collective = measured(
+        "collective --operation MPI_Allreduce --bytes 8:65536 --seconds 0.1 --format json",
+    );
     assert!(points(&collective).len() >= 14);
     assert!(
         points(&collective)
@@ -324,17 +265,10 @@ fn four_processes_have_a_time_at_every_length_on_any_number_of_cores() {
             .all(|point| point["time_ns"].is_number())
     );
     one_start(points(&collective));
-    let nonblocking = measured(&[
-        "nonblocking",
-        "--operation",
-        "MPI_Iallreduce",
-        "--bytes",
-        "8,4096",
-        "--interval",
-        "0,1024",
-        "--seconds",
-        "0.1",
-    ]);
+    let nonblocking = measured(
+        "nonblocking --operation MPI_Iallreduce --bytes 8,4096 --interval 0,1024 --seconds 0.1 \
+         --format json",
+    );
     assert_eq!(points(&nonblocking).len(), 4);
     assert!(
         points(&nonblocking)
@@ -347,23 +281,9 @@ fn four_processes_have_a_time_at_every_length_on_any_number_of_cores() {
 #[test]
 fn what_invalidating_the_caches_takes_is_no_part_of_the_time() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = [
-        "collective",
-        "--cold-cache",
-        "--operation",
-        "MPI_Barrier,MPI_Wtime",
-        "--start",
-        "barrier,loop-imb",
-        "--repetitions",
-        "10",
-        "--seconds",
-        "0.2",
-        "--format",
-        "json",
-    ];
-    let output = launch(2, &arguments, folder.path());
-    assert!(output.status.success(), "{output:?}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let line = "collective --cold-cache --operation MPI_Barrier,MPI_Wtime --start barrier,loop-imb \
+                --repetitions 10 --seconds 0.2 --format json";
+    let document = mpirun(2, line, folder.path());
     assert_eq!(document["run"]["has_cold_caches"], true);
     let of = |operation: &str, start: &str| {
         let mut points = points(&document).iter();
@@ -385,25 +305,9 @@ fn what_invalidating_the_caches_takes_is_no_part_of_the_time() {
 #[test]
 fn algorithms_are_measured_in_turns_beside_the_choice_of_the_library() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = [
-        "collective",
-        "--algorithms",
-        "--operation",
-        "MPI_Bcast,MPI_Ibcast",
-        "--bytes",
-        "64,4096",
-        "--start",
-        "barrier",
-        "--repetitions",
-        "20",
-        "--seconds",
-        "0.5",
-        "--seed",
-        "7",
-        "--format",
-        "json",
-    ];
-    let output = launch(2, &arguments, folder.path());
+    let line = "collective --algorithms --operation MPI_Bcast,MPI_Ibcast --bytes 64,4096 \
+                --start barrier --repetitions 20 --seconds 0.5 --seed 7 --format json";
+    let output = launch(2, line, folder.path());
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("has none to choose from"), "{said}");
@@ -443,22 +347,12 @@ fn trees_of_a_file_are_measured_in_turns_beside_the_choice_of_the_library() {
     );
     fs::write(folder.path().join("t.toml"), text).unwrap();
     let names = "MPI_Allreduce,MPI_Reduce,MPI_Bcast,MPI_Barrier,MPI_Gather,MPI_Scatter,MPI_Allgather,MPI_Scan";
-    let arguments = |element: &'static str| {
-        let mut arguments = vec!["--trees", "t.toml", "--operation", names];
-        arguments.extend(["--bytes", "0,24,20000", "--root", "1", "--processes", "2,3"]);
-        arguments.extend([
-            "--start",
-            "barrier",
-            "--repetitions",
-            "10",
-            "--seconds",
-            "0.05",
-        ]);
-        arguments.extend(["--element", element]);
-        arguments
-    };
     for element in ["byte", "double"] {
-        let document = measured(&arguments(element), folder.path());
+        let line = format!(
+            "--trees t.toml --operation {names} --bytes 0,24,20000 --root 1 --processes 2,3 \
+             --start barrier --repetitions 10 --seconds 0.05 --element {element}"
+        );
+        let document = measured(&line, folder.path());
         let is_over_trees = |point: &&Value| point["algorithm"] == "trees of t.toml";
         let mut found: Vec<(&str, u64)> = points(&document)
             .iter()
@@ -488,7 +382,7 @@ fn trees_of_a_file_are_measured_in_turns_beside_the_choice_of_the_library() {
             assert_eq!(selected["candidates"].as_array().unwrap().len(), 2);
         }
     }
-    let output = launch(2, &["collective", "--trees", "none.toml"], folder.path());
+    let output = launch(2, "collective --trees none.toml", folder.path());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         !output.status.success() && said.contains("none.toml"),
@@ -499,26 +393,9 @@ fn trees_of_a_file_are_measured_in_turns_beside_the_choice_of_the_library() {
 #[test]
 fn overheads_of_nonblocking_operations_add_up() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = [
-        "nonblocking",
-        "--format",
-        "json",
-        "--operation",
-        "MPI_Ibcast,MPI_Ibarrier",
-        "--bytes",
-        "4096",
-        "--interval",
-        "0,2048",
-        "--start",
-        "barrier",
-        "--repetitions",
-        "30",
-        "--output",
-        "results",
-    ];
-    let output = launch(2, &arguments, folder.path());
-    assert!(output.status.success(), "{output:?}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let line = "nonblocking --format json --operation MPI_Ibcast,MPI_Ibarrier --bytes 4096 \
+                --interval 0,2048 --start barrier --repetitions 30 --output results";
+    let document = mpirun(2, line, folder.path());
     assert_eq!(document["schema"], "collbench.bench.nonblocking/1");
     let tests: Vec<u64> = points(&document)
         .iter()
@@ -544,11 +421,7 @@ fn overheads_of_nonblocking_operations_add_up() {
     assert!(results.join("overhead-MPI_Ibcast-2.svg").exists());
     let csv = fs::read_to_string(results.join("nonblocking.csv")).unwrap();
     assert_eq!(csv.lines().count(), 5);
-    let refused = launch(
-        1,
-        &["nonblocking", "--operation", "MPI_Bcast"],
-        folder.path(),
-    );
+    let refused = launch(1, "nonblocking --operation MPI_Bcast", folder.path());
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("MPI_Bcast is not nonblocking"), "{said}");
 }

@@ -40,24 +40,9 @@ fn check(document: &Value, rounds: u64) {
 fn two_trees_and_the_library_are_measured_in_turns_by_three_processes() {
     let folder = tempfile::tempdir().unwrap();
     write_trees(folder.path());
-    let arguments = [
-        "gsum",
-        "--trees",
-        "exchange.toml",
-        "--trees",
-        "chain.toml",
-        "--library",
-        "--all-rounds",
-        "--calls",
-        "20",
-        "--rounds",
-        "7",
-        "--format",
-        "json",
-        "--output",
-        "pictures",
-    ];
-    let document = mpirun(3, &arguments, folder.path());
+    let line = "gsum --trees exchange.toml --trees chain.toml --library --all-rounds --calls 20 \
+                --rounds 7 --format json --output pictures";
+    let document = mpirun(3, line, folder.path());
     assert_eq!(names(&document), ["library", "exchange.toml", "chain.toml"]);
     check(&document, 7);
     assert_eq!(document["rounds"], 7);
@@ -88,28 +73,9 @@ fn two_trees_and_the_library_are_measured_in_turns_by_three_processes() {
 fn threads_of_one_process_are_leaves_and_a_call_without_a_tree_goes_to_the_library() {
     let folder = tempfile::tempdir().unwrap();
     write_trees(folder.path());
-    let arguments = [
-        "gsum",
-        "--threads",
-        "3",
-        "--trees",
-        "chain.toml",
-        "--trees",
-        "exchange.toml",
-        "--operation",
-        "bcast",
-        "--calls",
-        "10",
-        "--rounds",
-        "6",
-        "--bytes",
-        "40000",
-        "--control",
-        "--collectors-cost",
-        "--format",
-        "json",
-    ];
-    let document = one_process(&arguments, folder.path());
+    let line = "gsum --threads 3 --trees chain.toml --trees exchange.toml --operation bcast --calls 10 \
+                --rounds 6 --bytes 40000 --control --collectors-cost --format json";
+    let document = one_process(line, folder.path());
     check(&document, 6);
     assert_eq!(
         names(&document),
@@ -143,7 +109,7 @@ fn hosts_that_are_not_there_are_refused_with_file_and_line() {
     let folder = tempfile::tempdir().unwrap();
     let text = EXCHANGE.to_owned() + "hosts = [\"no-such-host\"]\n";
     fs::write(folder.path().join("wrong.toml"), text).unwrap();
-    let output = finished(&["gsum", "--trees", "wrong.toml"], folder.path());
+    let output = finished("gsum --trees wrong.toml", folder.path());
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert_eq!(output.stdout, b"");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -156,7 +122,7 @@ fn hosts_that_are_not_there_are_refused_with_file_and_line() {
 #[test]
 fn a_payload_that_is_no_number_of_values_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let output = finished(&["gsum", "--bytes", "10"], folder.path());
+    let output = finished("gsum --bytes 10", folder.path());
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("a multiple"));
 }

@@ -1,10 +1,10 @@
 //! `collbench-bench logp`: a simulated network, and two processes of one host.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
+
+use crate::launch::{finished, mpirun};
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -20,13 +20,11 @@ fn number(document: &Value, pointer: &str) -> f64 {
 const SIMULATED: &str = "o_s=1400,o_r=2200,g=7600,L=6300,G=0.5,capacity=10,processes=3";
 
 fn simulate(folder: &Path, format: &str) -> Vec<u8> {
-    let output = Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
-        .args(["logp", "--simulate", SIMULATED, "--largest", "1024"])
-        .args(["--format", format, "--output", "pictures"])
-        .args(["--links", "links.json"])
-        .current_dir(folder)
-        .output()
-        .unwrap();
+    let line = format!(
+        "logp --simulate {SIMULATED} --largest 1024 --format {format} --output pictures \
+         --links links.json"
+    );
+    let output = finished(&line, folder);
     assert!(output.status.success(), "{output:?}");
     output.stdout
 }
@@ -97,32 +95,13 @@ fn one_sided_operations_carry_the_same_messages() {
 
 fn exchange(over: &str, network: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let mut mpirun = Command::new("mpirun");
-    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
-        mpirun.arg("--allow-run-as-root");
-    }
-    // Open MPI sends messages of more than 4 KiB to processes of the same host in several pieces.
-    let output = mpirun
-        .args(["--oversubscribe", "-n", "2"])
-        .arg(env!("CARGO_BIN_EXE_collbench-bench"))
-        // What matters is what arrives, not how long it takes: each operation may yield the core.
-        .args([
-            "logp",
-            "--batches",
-            "4",
-            "--seconds",
-            "0.01",
-            "--over",
-            over,
-        ])
-        .args(["--smallest", "16384", "--largest", "16384"])
-        .args(["--format", "json", "--output", "pictures"])
-        .env("OMPI_MCA_mpi_yield_when_idle", "1")
-        .current_dir(folder.path())
-        .output()
-        .expect("mpirun");
-    assert!(output.status.success(), "{output:?}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Open MPI sends messages of more than 4 KiB to processes of the same host in several pieces. What
+    // matters is what arrives, not how long it takes: each operation may yield the core.
+    let line = format!(
+        "logp --batches 4 --seconds 0.01 --over {over} --smallest 16384 --largest 16384 \
+         --format json --output pictures"
+    );
+    let document = mpirun(2, &line, folder.path());
     assert_eq!(document["network"], network);
     assert_eq!(document["hosts"].as_array().unwrap().len(), 2);
     assert_eq!(document["classes"][0]["name"], "same host");
@@ -151,10 +130,7 @@ fn exchange(over: &str, network: &str) {
 
 #[test]
 fn one_process_has_nobody_to_send_to() {
-    let output = Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
-        .arg("logp")
-        .output()
-        .unwrap();
+    let output = finished("logp", Path::new("."));
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(output.stdout, b"");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -199,11 +175,8 @@ fn parameters_are_found_in_the_messages_of_a_trace() {
     std::fs::write(&scenario, RECORDED).unwrap();
     collbench_generate::generate(&scenario, &trace, None, false).unwrap();
     let read = |format: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
-            .args(["logp", "--format", format, "--trace"])
-            .arg(&trace)
-            .output()
-            .unwrap();
+        let line = format!("logp --format {format} --trace trace");
+        let output = finished(&line, folder.path());
         assert!(output.status.success(), "{output:?}");
         output.stdout
     };
@@ -234,11 +207,8 @@ fn parameters_are_found_in_the_messages_of_a_trace() {
     // Beside what the benchmark measured.
     simulate(folder.path(), "text");
     let beside = |file: &str| {
-        Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
-            .args(["logp", "--trace", "trace", "--beside", file])
-            .current_dir(folder.path())
-            .output()
-            .unwrap()
+        let line = format!("logp --trace trace --beside {file}");
+        finished(&line, folder.path())
     };
     let text = String::from_utf8(beside("links.json").stdout).unwrap();
     let row = text.lines().find(|line| line.contains("LAN, benchmark"));
@@ -255,11 +225,7 @@ fn parameters_are_found_in_the_messages_of_a_trace() {
 #[test]
 fn a_folder_without_a_trace_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
-        .args(["logp", "--trace"])
-        .arg(folder.path())
-        .output()
-        .unwrap();
+    let output = finished("logp --trace .", folder.path());
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("expected a trace directory"), "{said}");

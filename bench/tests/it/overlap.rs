@@ -1,50 +1,19 @@
 //! `collbench-bench overlap` under a launcher: operations with all kinds of arguments on a tiny grid,
 //! and their results shown again without a launcher.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn overlap(arguments: &[&str], folder: &Path) -> Output {
-    let mut mpirun = Command::new("mpirun");
-    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
-        mpirun.arg("--allow-run-as-root");
-    }
-    mpirun
-        .args(["--oversubscribe", "-n", "2"])
-        .arg(env!("CARGO_BIN_EXE_collbench-bench"))
-        .arg("overlap")
-        .args(arguments)
-        .env("OMPI_MCA_mpi_yield_when_idle", "1")
-        .current_dir(folder)
-        .output()
-        .expect("mpirun")
-}
+use crate::launch::{alone, document, finished, mpirun};
 
 #[test]
 fn operations_are_measured_and_results_are_shown_again_without_a_launcher() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = [
-        "--operation",
-        "ibcast,igatherv,ialltoallw,ireduce_scatter,iscan,ineighbor_alltoallw",
-        "--communication",
-        "1ms",
-        "--computation",
-        "1ms",
-        "--runs",
-        "1",
-        "--memory",
-        "64",
-        "--output",
-        "out",
-        "--format",
-        "json",
-    ];
-    let output = overlap(&arguments, folder.path());
-    assert!(output.status.success(), "{output:?}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let line = "overlap --operation \
+                ibcast,igatherv,ialltoallw,ireduce_scatter,iscan,ineighbor_alltoallw \
+                --communication 1ms --computation 1ms --runs 1 --memory 64 --output out --format json";
+    let document = mpirun(2, line, folder.path());
     assert_eq!(document["schema"], "collbench.bench.overlap/1");
     assert_eq!(document["has_one_clock"], true);
     assert_eq!(document["configuration"], "basic");
@@ -97,29 +66,20 @@ fn operations_are_measured_and_results_are_shown_again_without_a_launcher() {
     ] {
         assert!(out.join(file).is_file(), "{file}");
     }
-    let mut bench = assert_cmd::Command::new(env!("CARGO_BIN_EXE_collbench-bench"));
-    let shown = bench
-        .args(["overlap", "--compare"])
-        .args([&out, &out])
-        .assert()
-        .success();
-    let shown = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
+    let shown = finished("overlap --compare out out", folder.path());
+    assert!(shown.status.success(), "{shown:?}");
+    let shown = String::from_utf8_lossy(&shown.stdout);
     assert_eq!(shown.matches("MPI_Iscan").count(), 2, "{shown}");
 }
 
 /// The document of a simulated library, which needs no launcher.
 fn simulated(progress: &str, configuration: &str, folder: &Path) -> Value {
-    let mut bench = assert_cmd::Command::new(env!("CARGO_BIN_EXE_collbench-bench"));
-    let measured = bench
-        .args(["overlap", "--simulate", progress, "--operation", "ibcast"])
-        .args(["--communication", "1ms..16ms", "--computation", "1ms..16ms"])
-        .arg("--thorough")
-        .args(["--configuration", configuration, "--format", "json"])
-        .args(["--output", configuration])
-        .current_dir(folder)
-        .assert()
-        .success();
-    serde_json::from_slice(&measured.get_output().stdout).unwrap()
+    let line = format!(
+        "overlap --simulate {progress} --operation ibcast --communication 1ms..16ms \
+         --computation 1ms..16ms --thorough --configuration {configuration} --format json \
+         --output {configuration}"
+    );
+    document(&mut alone(&line, folder))
 }
 
 #[test]
@@ -149,13 +109,9 @@ fn configurations_of_a_simulated_library_are_told_apart() {
         // A communication that is long enough hides a slowed computation.
         assert!(n >= 15, "{configuration}: {n} cells are {diagnosis}");
     }
-    let mut bench = assert_cmd::Command::new(env!("CARGO_BIN_EXE_collbench-bench"));
-    bench
-        .args(["overlap", "--compare", "basic", "shared", "dedicated"])
-        .args(["--output", "all"])
-        .current_dir(folder.path())
-        .assert()
-        .success();
+    let line = "overlap --compare basic shared dedicated --output all";
+    let compared = finished(line, folder.path());
+    assert!(compared.status.success(), "{compared:?}");
     let picture = std::fs::read_to_string(folder.path().join("all/overhead-ibcast-1.svg"));
     assert!(picture.unwrap().contains("dedicated: overhead ratio"));
 }

@@ -21,8 +21,8 @@ fn calls_are_recorded_once_for_each_process_and_passes_of_all_threads() {
     assert!(compiled.expect("a C compiler").success());
     let tree = "[[tree]]\noperations = \"allreduce\"\nshape = \"linear\"\n";
     fs::write(path("tree.toml"), tree).unwrap();
-    let output = alone(&["gsum", "--trees", "tree.toml"], folder.path())
-        .args(["--threads", "2", "--calls", "3", "--rounds", "2"])
+    let line = "gsum --trees tree.toml --threads 2 --calls 3 --rounds 2";
+    let output = alone(line, folder.path())
         .env("LD_PRELOAD", path("stub.so"))
         .env("STUB_LOG", path("told"))
         .output()

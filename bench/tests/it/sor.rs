@@ -24,25 +24,9 @@ fn the_equation_is_solved_over_a_tree_and_the_library_and_by_threads_to_the_same
     let folder = tempfile::tempdir().unwrap();
     let tree = "[[tree]]\noperations = \"allreduce\"\nshape = \"binomial\"\n";
     fs::write(folder.path().join("tree.toml"), tree).unwrap();
-    let arguments = [
-        "sor",
-        "--trees",
-        "tree.toml",
-        "--library",
-        "--size",
-        "20",
-        "--tolerance",
-        "1e-9",
-        "--rounds",
-        "3",
-        "--format",
-        "json",
-    ];
-    let by_processes = mpirun(
-        3,
-        &[&arguments[..], &["-o", "pictures"]].concat(),
-        folder.path(),
-    );
+    let line =
+        "sor --trees tree.toml --library --size 20 --tolerance 1e-9 --rounds 3 --format json";
+    let by_processes = mpirun(3, &format!("{line} -o pictures"), folder.path());
     let steps = check(&by_processes);
     assert!((20..400).contains(&steps), "{steps}");
     let names = by_processes["configurations"].as_array().unwrap().iter();
@@ -55,10 +39,7 @@ fn the_equation_is_solved_over_a_tree_and_the_library_and_by_threads_to_the_same
     }
     assert!(folder.path().join("pictures/rounds.svg").exists());
 
-    let by_threads = one_process(
-        &[&arguments[..], &["--threads", "4"]].concat(),
-        folder.path(),
-    );
+    let by_threads = one_process(&format!("{line} --threads 4"), folder.path());
     assert_eq!(check(&by_threads), steps);
     let error = |document: &Value| document["configurations"][0]["largest_error"].clone();
     assert_eq!(error(&by_threads), error(&by_processes));
@@ -67,7 +48,7 @@ fn the_equation_is_solved_over_a_tree_and_the_library_and_by_threads_to_the_same
 #[test]
 fn more_leaves_than_rows_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let output = finished(&["sor", "--threads", "3", "--size", "2"], folder.path());
+    let output = finished("sor --threads 3 --size 2", folder.path());
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("--size 2: there are 3 leaves"), "{said}");
