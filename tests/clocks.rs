@@ -291,9 +291,7 @@ fn on_one_host_nobody_leaves_an_allreduce_before_the_last_has_entered() {
     let workspace = Workspace::new();
     let calls = long_or(100_000, 20_000);
     let job = Job::new(4, program("loop.c"), &[&calls.to_string()]);
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    let analysis = analyze(&trace, &[]).expect(0);
+    let analysis = job.analyzed(workspace.path());
     let operation = &analysis.array("/operations")[0];
     assert_eq!(operation["operation"], "MPI_Allreduce");
     // First leave less last enter, of every instance.
@@ -342,8 +340,7 @@ fn record_behind(workspace: &Workspace, options: &[&str], further: &[&[String]])
     // On a busy machine an exchange may last for milliseconds: then the clocks are measured again.
     let mut n_runs = 0;
     loop {
-        let (finished, trace) = job.record(workspace.path());
-        finished.expect(0);
+        let trace = job.recorded(workspace.path());
         let analysis = analyze(&trace, &[]).expect(0);
         n_runs += 1;
         let mut hosts = analysis.array("/clock/hosts").iter();

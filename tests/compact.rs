@@ -60,8 +60,7 @@ fn a_recorded_trace_says_the_same_when_it_is_small_and_comes_back() {
             _ => workspace.path().to_str().unwrap(),
         };
         let job = Job::new(ranks, program(name), &[argument]);
-        let (finished, trace) = job.record(workspace.path());
-        finished.expect(0);
+        let trace = job.recorded(workspace.path());
         let recorded = bytes_by_name(&trace);
         let said = all_output(&trace, 0);
         let path = trace.join(recorded.keys().next().unwrap());

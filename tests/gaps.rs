@@ -89,8 +89,7 @@ fn without_the_layer_no_wait_is_noted_and_nothing_is_said_of_it() {
         options: &["--layers", "-p2p,-messages"],
         ..Job::new(2, program("point_to_point.c"), &["1"])
     };
-    let (recorded, trace) = job.record(workspace.path());
-    recorded.expect(0);
+    let trace = job.recorded(workspace.path());
     assert_eq!(gaps(&trace), [[], []] as [[GapTime; 0]; 2]);
     let analysis = analyze(&trace, &[]).expect(0);
     assert_eq!(analysis.json["ranks"][0]["point_to_point_ns"], Value::Null);
@@ -109,9 +108,7 @@ fn the_fortran_binding_waits_for_the_same_partner() {
         return;
     }
     let workspace = Workspace::new();
-    let (recorded, trace) =
-        Job::new(2, program("point_to_point_f08.F90"), &[]).record(workspace.path());
-    recorded.expect(0);
+    let trace = Job::new(2, program("point_to_point_f08.F90"), &[]).recorded(workspace.path());
     let gaps = gaps(&trace);
     let waits = of(&gaps[0], Activity::PointToPoint);
     let partners: Vec<_> = waits
@@ -135,8 +132,7 @@ fn file_access_is_counted_without_its_layer_and_not_twice_with_it() {
             options: &["--layers", layers],
             ..Job::new(2, program("file.c"), &arguments)
         };
-        let (recorded, trace) = job.record(workspace.path());
-        recorded.expect(0);
+        let trace = job.recorded(workspace.path());
         for gaps in gaps(&trace) {
             let calls = of(&gaps, Activity::Io).into_iter();
             let n: u32 = calls.map(|gap| u32::from(gap.n_calls)).sum();

@@ -131,9 +131,7 @@ fn a_broadcast_takes_the_tree_that_was_asked_for() {
         launcher_options: &["--mca", "coll_tuned_use_dynamic_rules", "1"],
         ..Job::new(8, program("algorithms.c"), &arguments)
     };
-    let plain = job.plain(workspace.path()).expect(0);
-    let (finished, trace) = job.record(workspace.path());
-    assert_eq!(finished.expect(0).stdout, plain.stdout);
+    let trace = job.record_as_plain(workspace.path());
     // One communicator after the other is made for them.
     let edges = edges_of_bcasts(&ends(&trace));
     assert_eq!(edges.len(), asked.len());
@@ -231,9 +229,7 @@ fn programs_do_the_same_with_all_layers() {
             options: &options,
             ..Job::new(ranks, program(name), arguments)
         };
-        let plain = job.plain(workspace.path()).expect(0);
-        let (recorded, trace) = job.record(workspace.path());
-        assert_eq!(recorded.expect(0).stdout, plain.stdout, "{name}");
+        let trace = job.record_as_plain(workspace.path());
         let analysis = analyze(&trace, &[]).expect(0);
         assert_eq!(analysis.json["trace"]["complete"], true, "{name}");
         assert!(
@@ -255,9 +251,7 @@ fn what_is_sent_to_make_a_communicator_is_in_its_instance_whichever_call_the_lib
     side_by_side(&[2, 4], |&ranks| {
         let workspace = Workspace::new();
         let job = Job::new(ranks, program("making.c"), &[]);
-        let (recorded, trace) = job.record(workspace.path());
-        recorded.expect(0);
-        let analysis = analyze(&trace, &[]).expect(0);
+        let analysis = job.analyzed(workspace.path());
         let ends = &analysis.json["trace"]["message_ends"];
         for lost in [
             "unpaired_sends",

@@ -205,9 +205,7 @@ fn the_lines_of_scripts_are_known_where_they_are_asked_for() {
         options: &["--layers", "+sites,+scripts"],
         ..Job::new(2, python, &[script.to_str().unwrap()])
     };
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    let analysis = analyze(&trace, &[]).expect(0);
+    let analysis = job.analyzed(workspace.path());
     let sites = analysis.array("/sites");
     for (operation, function, what, calls) in [
         ("MPI_Bcast", "pickled", "# pickled", None),

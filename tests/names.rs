@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_tests::{Analysis, Job, Workspace, analyze, have, program, side_by_side};
+use collbench_tests::{Analysis, Job, Workspace, have, program, side_by_side};
 use serde_json::Value;
 
 fn record(ranks: usize, source: &str, arguments: &[&str], options: &[&str]) -> Analysis {
@@ -13,9 +13,7 @@ fn record(ranks: usize, source: &str, arguments: &[&str], options: &[&str]) -> A
         launcher_options: options,
         ..Job::new(ranks, program(source), arguments)
     };
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    analyze(&trace, &[]).expect(0)
+    job.analyzed(workspace.path())
 }
 
 /// Whether one of its algorithms does it: a communicator is made by several collectives.

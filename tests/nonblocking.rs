@@ -305,8 +305,7 @@ fn exposed_time_is_what_the_program_itself_measures() {
         let here = workspace.path().to_str().unwrap();
         let arguments = [here, "30", &tests.to_string()];
         let job = Job::new(RANKS, program("exposed.c"), &arguments);
-        let (finished, trace) = job.record(workspace.path());
-        finished.expect(0);
+        let trace = job.recorded(workspace.path());
         let analysis = analyze_complete(&trace);
         let logs = (0..RANKS)
             .map(|rank| fs::read_to_string(workspace.join(format!("exposed.{rank}.log"))).unwrap());
@@ -372,8 +371,7 @@ fn what_one_thread_begins_and_another_completes_is_one_collective() {
     let here = workspace.path().to_str().unwrap();
     let each = EACH.to_string();
     let job = Job::new(2, program("handover.c"), &[here, &each]);
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
+    let trace = job.recorded(workspace.path());
     let files = bytes_of_ranks(&trace);
     assert_eq!(files.len(), 2);
     for bytes in &files {
@@ -474,8 +472,7 @@ fn completions_and_phases_are_the_same_in_c_and_in_each_fortran_binding() {
     }
     let of_each_rank = ["same.c", "same_mpif.F", "same_mpi.F90", "same_f08.F90"].map(|source| {
         let workspace = Workspace::new();
-        let (finished, trace) = Job::new(4, program(source), &[]).record(workspace.path());
-        finished.expect(0);
+        let trace = Job::new(4, program(source), &[]).recorded(workspace.path());
         let mut ranks: Vec<_> = bytes_of_ranks(&trace)
             .iter()
             .map(|bytes| {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_tests::{Analysis, Form, Job, Workspace, analyze, calls_by_class, have, program};
+use collbench_tests::{Analysis, Form, Job, Workspace, calls_by_class, have, program};
 use serde_json::Value;
 
 /// Components of Open MPI 4.1 for files, and whether its nonblocking access works there.
@@ -28,9 +28,7 @@ fn opened((component, is_nonblocking): (&str, bool), layers: &str, form: Form) -
         form,
         ..Job::new(RANKS, program("opened.c"), &arguments)
     };
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    analyze(&trace, &[]).expect(0)
+    job.analyzed(workspace.path())
 }
 
 /// What a rank of `opened.c` calls, by class: of communicators, of files, of windows.
@@ -289,9 +287,7 @@ fn each_fortran_binding_gives_the_same_counts_on_files_and_windows() {
             launcher_options: &["--mca", "io", "ompio"],
             ..Job::new(2, program(source), &[file.to_str().unwrap()])
         };
-        let (finished, trace) = job.record(workspace.path());
-        finished.expect(0);
-        let analysis = analyze(&trace, &[]).expect(0);
+        let analysis = job.analyzed(workspace.path());
         for rank in 0..2 {
             assert_eq!(calls_by_class(analysis.rank(rank)), expected, "{source}");
         }

@@ -304,9 +304,7 @@ fn lines_of_r_are_known_where_it_keeps_the_source_and_else_functions() {
             ..Job::new(2, "Rscript", &["-e", &expression])
         };
         let workspace = Workspace::new();
-        let (finished, trace) = job.record(workspace.path());
-        finished.expect(0);
-        let analysis = analyze(&trace, &[]).expect(0);
+        let analysis = job.analyzed(workspace.path());
         let sites = analysis.array("/sites");
         let mut places = BTreeMap::new();
         for operation in analysis.array("/operations") {

@@ -132,9 +132,7 @@ fn every_clock_gives_the_same_counts() {
             options: &options,
             ..Job::new(3, program("every.c"), &[here])
         };
-        let (finished, trace) = job.record(workspace.path());
-        finished.expect(0);
-        let analysis = analyze(&trace, &[]).expect(0);
+        let analysis = job.analyzed(workspace.path());
         check_every(&analysis, &own_counts(&workspace, 3));
         let source = analysis.json["clock"]["source"].to_string().to_lowercase();
         assert!(source.contains(clock), "asked for {clock}, got {source}");
@@ -148,9 +146,7 @@ fn four_threads_in_collectives_at_once_lose_nothing() {
     }
     let workspace = Workspace::new();
     let job = Job::new(2, program("threads.c"), &["100"]);
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    let analysis = analyze(&trace, &[]).expect(0);
+    let analysis = job.analyzed(workspace.path());
     let expected = BTreeMap::from(
         [
             ("MPI_Allreduce", 100 + 200 + 300 + 400),
@@ -184,8 +180,7 @@ fn ranks_whose_chunks_end_at_different_calls_are_still_matched_call_by_call() {
     let arguments = [shared.to_string(), threads.to_string()];
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let job = Job::new(3, program("uneven.c"), &arguments);
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
+    let trace = job.recorded(workspace.path());
     let analysis = analyze(&trace, &[]).expect(0);
     let on_the_duplicate = analysis
         .array("/operations")
@@ -234,9 +229,7 @@ fn collectives_of_the_mpi_library_itself_are_not_counted() {
                 &[workspace.join("out").to_str().unwrap()],
             )
         };
-        let (finished, trace) = job.record(workspace.path());
-        finished.expect(0);
-        let analysis = analyze(&trace, &[]).expect(0);
+        let analysis = job.analyzed(workspace.path());
         for rank in 0..4 {
             assert_eq!(
                 calls_by_class(analysis.rank(rank)),
@@ -293,8 +286,7 @@ fn the_trace_says_which_layers_are_in_it_and_what_was_run() {
             options,
             ..Job::new(2, &many, &["5"])
         };
-        let (finished, trace) = job.record(workspace.path());
-        finished.expect(0);
+        let trace = job.recorded(workspace.path());
         let analysis = analyze(&trace, &[]).expect(0);
         let trace = &analysis.json["trace"];
         assert_eq!(trace["layers"]["calls"]["on"], true, "{layers}");
@@ -387,8 +379,7 @@ fn the_trace_goes_where_the_command_was_given_even_if_the_program_goes_elsewhere
             form,
             ..Job::new(2, program("many.c"), &["5", elsewhere_name])
         };
-        let (finished, trace) = job.record(workspace.path());
-        finished.expect(0);
+        let trace = job.recorded(workspace.path());
         assert_eq!(
             analyze(&trace, &[]).expect(0).json["trace"]["calls"],
             2 * 6,
@@ -735,8 +726,7 @@ fn a_closed_pipe_ends_the_analyzer_quietly() {
         return;
     }
     let workspace = Workspace::new();
-    let (finished, trace) = Job::new(2, program("many.c"), &["5"]).record(workspace.path());
-    finished.expect(0);
+    let trace = Job::new(2, program("many.c"), &["5"]).recorded(workspace.path());
     let script = format!(
         "{} --no-pictures --format json {} | head -c 1",
         command("collbench-analyze").display(),

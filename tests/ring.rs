@@ -23,9 +23,7 @@ fn record_into_64k(workspace: &Workspace, words: &[&str]) -> PathBuf {
         options: &["--keep", "last:64k"],
         ..Job::new(2, program("ring.c"), words)
     };
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    trace
+    job.recorded(workspace.path())
 }
 
 /// Looks at the file of each rank, of which none is damaged.

@@ -153,8 +153,7 @@ fn both_forms_of_recording_give_the_same_analysis() {
             form,
             ..Job::new(4, program("same.c"), &[])
         };
-        let (finished, trace) = job.record(workspace.path());
-        finished.expect(0);
+        let trace = job.recorded(workspace.path());
         without_times(&analyze(&trace, &[]).expect(0))
     });
     assert_eq!(outer, inner);
@@ -216,8 +215,7 @@ fn the_report_is_the_same_to_the_byte_for_any_number_of_threads_and_any_names_of
     }
     let workspace = Workspace::new();
     let here = workspace.path().to_str().unwrap();
-    let (finished, trace) = Job::new(4, program("every.c"), &[here]).record(workspace.path());
-    finished.expect(0);
+    let trace = Job::new(4, program("every.c"), &[here]).recorded(workspace.path());
     let output = workspace.join("report");
 
     let one = report(&trace, &output, "1");

@@ -81,9 +81,7 @@ fn record_sites(folder: &Path, options: &[&str]) -> PathBuf {
         ],
         ..Job::new(2, compile_sites(folder, options), &[])
     };
-    let (finished, trace) = job.record(folder);
-    finished.expect(0);
-    trace
+    job.recorded(folder)
 }
 
 fn check_lines(analysis: &Analysis, of: &str) {
@@ -157,9 +155,7 @@ fn check_places(name: &str, compiler: &[&str], places: &[(&str, &str, u64)]) {
         options: &["--layers", "calls,sites"],
         ..Job::new(2, program, &[])
     };
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    let analysis = analyze(&trace, &[]).expect(0);
+    let analysis = job.analyzed(workspace.path());
     let sites = analysis.array("/sites");
     for &(operation, comment, calls) in places {
         let found = calls_at(&analysis, operation, name, comment);
@@ -258,10 +254,7 @@ fn programs_without_a_way_up_the_stack_run_as_without_recording() {
         options: &["--layers", "+sites", "--wrappers", "libunharmed."],
         ..Job::new(1, workspace.join("unharmed"), &[])
     };
-    let plain = job.plain(workspace.path()).expect(0);
-    let (finished, trace) = job.record(workspace.path());
-    let recorded = finished.expect(0);
-    assert_eq!(recorded.stdout, plain.stdout);
+    let trace = job.record_as_plain(workspace.path());
     let analysis = analyze(&trace, &[]).expect(0);
     // Of a call from code that was made at run time the place is its address.
     let in_no_file = |frames: &&[Value]| frames.iter().any(|frame| frame["module"].is_null());
@@ -314,9 +307,7 @@ fn damaged_unwind_tables_harm_nothing() {
             ],
             ..Job::new(1, executable.clone(), &[])
         };
-        let (finished, trace) = job.record(here);
-        finished.expect(0);
-        let analysis = analyze(&trace, &[]).expect(0);
+        let analysis = job.analyzed(here);
         assert!(!places(&analysis, "MPI_Allreduce").is_empty());
         assert!(is_called_at(&analysis, "MPI_Bcast", "sites.c", "aligned"));
     }

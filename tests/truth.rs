@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_tests::{Analysis, Job, Workspace, alone, analyze, have, program, run, sum};
+use collbench_tests::{Analysis, Job, Workspace, alone, have, program, run, sum};
 use serde_json::Value;
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
@@ -195,9 +195,7 @@ fn record_delays(mode: &str, argument: &str) -> Recorded {
         options: &["--layers", "calls"],
         ..Job::new(RANKS, program("delays.c"), &[here, mode, argument])
     };
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    let analysis = analyze(&trace, &[]).expect(0);
+    let analysis = job.analyzed(workspace.path());
     Recorded {
         log: read_log(&workspace),
         cost_ns: read_cost_ns(&workspace),

@@ -24,8 +24,7 @@ const MPI: &[&str] = &["mpirun", "mpicc"];
 
 /// A good trace of `ranks` ranks of 1001 calls each, as a start for mischief.
 fn good_trace(workspace: &Workspace, ranks: usize) -> PathBuf {
-    let (finished, trace) = Job::new(ranks, program("many.c"), &["1000"]).record(workspace.path());
-    finished.expect(0);
+    let trace = Job::new(ranks, program("many.c"), &["1000"]).recorded(workspace.path());
     assert_eq!(rank_files(&trace).len(), ranks);
     trace
 }

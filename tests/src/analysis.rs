@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::agreement::agreements;
 use crate::machine::command;
-use crate::run::{Finished, run};
+use crate::run::{Finished, Job, run};
 
 #[path = "../../analyzer/report/tests/it/invariants.rs"]
 mod invariants;
@@ -64,6 +64,19 @@ pub fn analyze(trace: &Path, options: &[&str]) -> Analysis {
         );
     }
     Analysis { finished, json }
+}
+
+impl Job<'_> {
+    /// Records it in `folder`, and analyzes the trace.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::recorded`], and as [`analyze`].
+    #[track_caller]
+    #[must_use]
+    pub fn analyzed(&self, folder: &Path) -> Analysis {
+        analyze(&self.recorded(folder), &[]).expect(0)
+    }
 }
 
 impl Analysis {

@@ -246,6 +246,19 @@ impl Job<'_> {
         )
     }
 
+    /// Records it in `folder`, and returns the path of the trace.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::record`], and if it fails.
+    #[track_caller]
+    #[must_use]
+    pub fn recorded(&self, folder: &Path) -> PathBuf {
+        let (finished, trace) = self.record(folder);
+        finished.expect(0);
+        trace
+    }
+
     /// Runs it in `folder` without and with recording, which must say the same, and returns the path of the trace.
     ///
     /// # Panics

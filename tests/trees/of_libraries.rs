@@ -3,9 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use collbench_tests::{
-    Analysis, Form, Job, Workspace, analyze, have, program, side_by_side, tuned,
-};
+use collbench_tests::{Analysis, Form, Job, Workspace, have, program, side_by_side, tuned};
 use serde_json::Value;
 
 /// Records a program with messages, and analyses that.
@@ -29,9 +27,7 @@ fn record_layers(
         form: Form::Outer,
         ..Job::new(ranks, program(source), arguments)
     };
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    analyze(&trace, &[]).expect(0)
+    job.analyzed(workspace.path())
 }
 
 /// The entries of an operation that are told how it was done.
