@@ -54,6 +54,23 @@ pub(super) struct Setting {
     pub(super) overlap: Option<Overlap>,
 }
 
+impl Setting {
+    /// An operation of the library, of its own choice, with process 0 as the root.
+    pub(super) fn of(operation: &str, bytes: u64, members: Members) -> Self {
+        Self {
+            operation: operation.to_owned(),
+            bytes,
+            members,
+            root: 0,
+            element: Element::default(),
+            pieces: 0,
+            algorithm: None,
+            tree: None,
+            overlap: None,
+        }
+    }
+}
+
 /// Without a command for this long, a process sleeps between looking for one.
 const PATIENCE: Duration = Duration::from_micros(200);
 const NAP: Duration = Duration::from_micros(100);
@@ -213,17 +230,8 @@ impl Job {
     pub(super) fn farthest(&mut self) -> anyhow::Result<usize> {
         let mut farthest = (0, 1);
         for partner in 1..self.world.size() as usize {
-            self.prepare(Setting {
-                operation: "MPI_Send-MPI_Recv".to_owned(),
-                bytes: 8,
-                members: Members::Pair(partner),
-                root: 0,
-                element: Element::Byte,
-                pieces: 0,
-                algorithm: None,
-                tree: None,
-                overlap: None,
-            })?;
+            let members = Members::Pair(partner);
+            self.prepare(Setting::of("MPI_Send-MPI_Recv", 8, members))?;
             let repetitions = self.measure(0, Batch::unsynchronized(100))?;
             let times = repetitions[0]
                 .iter()

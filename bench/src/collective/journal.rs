@@ -237,17 +237,9 @@ mod tests {
         Plan {
             method: Method::default(),
             series: vec![Series {
-                operation: "MPI_Bcast".to_owned(),
-                lengths: Lengths::Range(8, 64),
-                processes: 4,
-                on_hosts: None,
-                process_range: None,
                 root: Some(0),
-                pieces: None,
-                algorithm: None,
                 start: StartScheme::Window,
-                start_asked: None,
-                arrivals: None,
+                ..Series::example("MPI_Bcast", Lengths::Range(8, 64), 4)
             }],
         }
     }

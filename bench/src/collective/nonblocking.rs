@@ -126,27 +126,12 @@ impl Options {
         };
         method.precision.relative = self.precision / 100.0;
         method.precision.most = self.repetitions as usize;
+        let processes = self.processes.iter().copied();
+        let lengths = Lengths::List(self.bytes.clone());
         let part = Part {
-            operations: self
-                .operation
-                .iter()
-                .cloned()
-                .map(Given::by_option)
-                .collect(),
-            lengths: Given::by_option(Lengths::List(self.bytes.clone())),
-            processes: self
-                .processes
-                .iter()
-                .copied()
-                .map(Given::by_option)
-                .collect(),
-            process_range: None,
-            hosts: Vec::new(),
-            roots: Vec::new(),
-            pieces: Vec::new(),
+            processes: processes.map(Given::by_option).collect(),
             starts: vec![self.start],
-            arrivals: None,
-            algorithms: None,
+            ..Part::of(self.operation.iter().cloned(), lengths)
         };
         checked(Plan::of(method, &[part], limits), "")
     }

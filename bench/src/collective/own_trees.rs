@@ -193,23 +193,6 @@ mod tests {
 
     use super::*;
     use crate::collective::plan::Method;
-    use crate::measure::start::StartScheme;
-
-    fn series(operation: &str, lengths: Lengths, processes: usize) -> Series {
-        Series {
-            operation: operation.to_owned(),
-            lengths,
-            processes,
-            on_hosts: None,
-            process_range: None,
-            root: Some(1),
-            pieces: None,
-            algorithm: None,
-            start: StartScheme::Barrier,
-            start_asked: None,
-            arrivals: None,
-        }
-    }
 
     fn files(texts: &[&str]) -> TreeFiles {
         let file = |text: &&str| TreeFile::parse(text, Path::new("")).unwrap();
@@ -235,10 +218,10 @@ mod tests {
     fn trees_are_candidates_where_one_fits() {
         let files = files(&[SMALL, LINEAR]);
         let mut plan = plan(vec![
-            series("MPI_Bcast", Lengths::Range(8, 1024), 4),
-            series("MPI_Bcast", Lengths::List(vec![128]), 2),
-            series("MPI_Ibcast", Lengths::List(vec![8]), 4),
-            series("MPI_Scan", Lengths::List(vec![8]), 4),
+            Series::example("MPI_Bcast", Lengths::Range(8, 1024), 4),
+            Series::example("MPI_Bcast", Lengths::List(vec![128]), 2),
+            Series::example("MPI_Ibcast", Lengths::List(vec![8]), 4),
+            Series::example("MPI_Scan", Lengths::List(vec![8]), 4),
         ]);
         files.add_to(&mut plan).unwrap();
         let added: Vec<_> = plan.series[4..]
@@ -261,7 +244,11 @@ mod tests {
 
     #[test]
     fn a_file_of_which_nothing_fits_is_refused() {
-        let mut plan = plan(vec![series("MPI_Bcast", Lengths::List(vec![128]), 4)]);
+        let mut plan = plan(vec![Series::example(
+            "MPI_Bcast",
+            Lengths::List(vec![128]),
+            4,
+        )]);
         let said = files(&[SMALL]).add_to(&mut plan).unwrap_err().to_string();
         assert!(said.starts_with("--trees 0.toml: no tree fits"), "{said}");
     }

@@ -96,6 +96,24 @@ impl Series {
         })
     }
 
+    /// One that starts by barriers, with a root.
+    #[cfg(test)]
+    pub(super) fn example(operation: &str, lengths: Lengths, processes: usize) -> Self {
+        Self {
+            operation: operation.to_owned(),
+            lengths,
+            processes,
+            on_hosts: None,
+            process_range: None,
+            root: Some(1),
+            pieces: None,
+            algorithm: None,
+            start: StartScheme::Barrier,
+            start_asked: None,
+            arrivals: None,
+        }
+    }
+
     /// Whether two series differ only in their start or algorithm.
     fn is_alike(&self, other: &Self) -> bool {
         let of = |series: &Self| Self {
@@ -166,6 +184,24 @@ pub(super) struct Part {
     pub(super) arrivals: Option<Given<Arrivals>>,
     /// Numbers of the algorithms that are measured beside the library's own choice; `None`: all.
     pub(super) algorithms: Option<Vec<Given<i32>>>,
+}
+
+impl Part {
+    /// Operations of the command line with these lengths, of all processes, started by windows.
+    pub(super) fn of(operations: impl IntoIterator<Item = String>, lengths: Lengths) -> Self {
+        Self {
+            operations: operations.into_iter().map(Given::by_option).collect(),
+            lengths: Given::by_option(lengths),
+            processes: Vec::new(),
+            process_range: None,
+            hosts: Vec::new(),
+            roots: Vec::new(),
+            pieces: Vec::new(),
+            starts: Vec::new(),
+            arrivals: None,
+            algorithms: None,
+        }
+    }
 }
 
 /// A value, and the line of the plan in which it is given; `None` on the command line.
@@ -596,7 +632,7 @@ fn too_long(
 pub(super) mod tests {
     use super::*;
 
-    const LIMITS: Limits<'_> = Limits {
+    pub(super) const LIMITS: Limits<'_> = Limits {
         processes: 8,
         per_host: 4,
         host_of: &[0, 0, 0, 0, 1, 1, 1, 1],

@@ -447,15 +447,8 @@ impl<'a> Measurement<'a> {
             return Ok(known);
         }
         self.job.prepare(Setting {
-            operation: operation.to_owned(),
-            bytes: 0,
-            members,
-            root: 0,
             element: self.method.element,
-            pieces: 0,
-            algorithm: None,
-            tree: None,
-            overlap: None,
+            ..Setting::of(operation, 0, members)
         })?;
         let precision = Precision {
             least: LEAST_EMPTY,
@@ -712,6 +705,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collective::plan::Lengths;
 
     fn repetition(enter: i64, leave: i64, state: StartState) -> Repetition {
         Repetition {
@@ -768,17 +762,8 @@ mod tests {
         assert_eq!(subtracted.ns, 999.0);
         assert!((5.0..50.0).contains(&subtracted.error_ns), "{subtracted:?}");
         let series = Series {
-            operation: "MPI_Bcast".to_owned(),
-            lengths: crate::collective::plan::Lengths::List(vec![8]),
-            processes: 2,
-            on_hosts: None,
-            process_range: None,
-            root: Some(0),
-            pieces: None,
-            algorithm: None,
             start: StartScheme::BarrierSubtracted,
-            start_asked: None,
-            arrivals: None,
+            ..Series::example("MPI_Bcast", Lengths::List(vec![8]), 2)
         };
         let candidate = |subtracted, calls| Candidate {
             series: &series,
@@ -789,17 +774,7 @@ mod tests {
             delays_ns: Vec::new(),
             calls,
             subtracted,
-            setting: Setting {
-                operation: "MPI_Bcast".to_owned(),
-                bytes: 8,
-                members: Members::First(2),
-                root: 0,
-                element: Default::default(),
-                pieces: 0,
-                algorithm: None,
-                tree: None,
-                overlap: None,
-            },
+            setting: Setting::of("MPI_Bcast", 8, Members::First(2)),
         };
         // Of 100 ns that are left, no repetition differs from the others.
         let times = TrimmedMean::of(&[100.0; 20]).unwrap();

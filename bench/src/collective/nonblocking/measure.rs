@@ -107,15 +107,9 @@ fn measure_series(
 
 fn setting(series: &Series, bytes: u64, overlap: Option<Overlap>) -> Setting {
     Setting {
-        operation: series.operation.clone(),
-        bytes,
-        members: Members::of(series),
         root: series.root.unwrap_or(0),
-        element: Default::default(),
-        pieces: 0,
-        algorithm: None,
-        tree: None,
         overlap,
+        ..Setting::of(&series.operation, bytes, Members::of(series))
     }
 }
 

@@ -29,23 +29,10 @@ pub(in crate::collective) fn default_parts(
         [] if limits.per_host > limits.cores => vec![StartScheme::Barrier],
         starts => starts.to_vec(),
     };
-    let given = |names: &[&str]| -> Vec<Given<String>> {
-        names
-            .iter()
-            .map(|name| Given::by_option((*name).to_owned()))
-            .collect()
-    };
     let part = |names: &[&str], lengths: Lengths, counts: Vec<usize>| Part {
-        operations: given(names),
-        lengths: Given::by_option(lengths),
         processes: counts.into_iter().map(Given::by_option).collect(),
-        process_range: None,
-        hosts: Vec::new(),
-        roots: Vec::new(),
-        pieces: Vec::new(),
         starts: starts.clone(),
-        arrivals: None,
-        algorithms: None,
+        ..Part::of(names.iter().map(|name| (*name).to_owned()), lengths)
     };
     let mut parts = vec![part(
         &["empty", "MPI_Wtime", "MPI_Comm_rank", "MPI_Iprobe"],
@@ -102,16 +89,11 @@ pub(in crate::collective) fn default_parts(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::plan::{Method, Plan};
+    use crate::collective::plan::{self, Method, Plan};
 
     const LIMITS: Limits<'_> = Limits {
-        processes: 8,
-        per_host: 4,
-        host_of: &[0, 0, 0, 0, 1, 1, 1, 1],
-        cores: 4,
-        memory: Some(1 << 30),
         is_available: |_| true,
-        algorithms: |_| Vec::new(),
+        ..plan::tests::LIMITS
     };
 
     #[test]
