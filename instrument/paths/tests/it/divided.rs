@@ -2,43 +2,31 @@
 
 use std::sync::Arc;
 
-use collbench_formats::tree::{
-    Collective, Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers,
-};
+use collbench_formats::tree::{Collective, WrapperKind, Wrappers};
 use collbench_paths::{
     Buffers, Elements, Error, Idle, InProcess, Kernel, Reduction, SimulatedCosts, TeamOptions,
     WaitPolicy,
 };
 
 use crate::call::Call;
+use crate::flat_tree::flat_tree;
 use crate::random::{Random, with_collectors};
 use crate::reference::Op;
 use crate::run::on_all_with;
 
 /// All ranks of one host contribute to one wrapper, in any order.
-fn flat_tree(random: &mut Random, n_ranks: u32) -> Wrappers {
+fn any_flat_tree(random: &mut Random, n_ranks: u32) -> Wrappers {
     let mut ranks: Vec<u32> = (0..n_ranks).collect();
     if random.one_in(2) {
         (0..ranks.len()).for_each(|nth| ranks.swap(nth, random.below(n_ranks as usize)));
     }
-    let contributors = ranks.iter().copied().map(Contributor::Rank).collect();
-    let wrapper = |kind, contributors, parent| Wrapper {
-        kind,
-        owner: ranks[0],
-        contributors,
-        parent,
-        level: Level::Rank,
-        collectors: Collectors::NONE,
-    };
-    let wrappers = if random.one_in(2) {
-        vec![
-            wrapper(WrapperKind::Gred, contributors, Some(1)),
-            wrapper(WrapperKind::Core, vec![Contributor::Wrapper(0)], None),
-        ]
+    let kind = if random.one_in(2) {
+        WrapperKind::Gred
     } else {
-        vec![wrapper(WrapperKind::Exchange, contributors, None)]
+        WrapperKind::Exchange
     };
-    Wrappers::new(vec![0; n_ranks as usize], wrappers).unwrap()
+    let owner = ranks[0];
+    flat_tree(kind, ranks, owner)
 }
 
 /// A random call, every other one an allreduce, with up to 600 elements of each rank.
@@ -81,7 +69,7 @@ fn divided_reductions_give_the_same_bits_whoever_is_refused_and_leave_others_alo
     for seed in 0..15 {
         let mut random = Random::new(seed + 90_000);
         let n_ranks = 2 + random.below(8);
-        let mut tree = flat_tree(&mut random, n_ranks as u32);
+        let mut tree = any_flat_tree(&mut random, n_ranks as u32);
         if random.one_in(3) {
             tree = with_collectors(&tree, || random.one_in(2));
         }
@@ -113,7 +101,7 @@ fn a_process_with_another_length_is_an_error_for_all_and_later_ones_are_right() 
     for seed in 0..15 {
         let mut random = Random::new(seed + 91_000);
         let n_ranks = 2 + random.below(6);
-        let tree = flat_tree(&mut random, n_ranks as u32);
+        let tree = any_flat_tree(&mut random, n_ranks as u32);
         let options = options(&mut random, 144);
         let processes = processes(&mut random, &tree);
         let odd = random.below(n_ranks) as u32;
@@ -146,7 +134,7 @@ fn a_process_with_another_length_is_an_error_for_all_and_later_ones_are_right() 
 #[test]
 fn gaps_between_elements_stay_as_they_are() {
     let mut random = Random::new(92_000);
-    let tree = flat_tree(&mut random, 3);
+    let tree = any_flat_tree(&mut random, 3);
     let processes = InProcess::processes(tree.hosts(), SimulatedCosts::default());
     let options = TeamOptions {
         divide_from: 1,
@@ -185,7 +173,7 @@ fn gaps_between_elements_stay_as_they_are() {
 
 #[test]
 fn each_process_copies_its_slice_from_each_other_one() {
-    let tree = flat_tree(&mut Random::new(93_000), 4);
+    let tree = any_flat_tree(&mut Random::new(93_000), 4);
     let n_asked = |copy_once_from| {
         let processes = InProcess::processes(tree.hosts(), SimulatedCosts::default());
         let options = TeamOptions {

@@ -1,10 +1,9 @@
 //! Lengths that differ between processes, which is an error of the program.
 
-use collbench_formats::tree::{
-    Collective, Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers,
-};
+use collbench_formats::tree::{Collective, WrapperKind};
 use collbench_paths::{Buffers, Error, InProcess, SimulatedCosts, Team};
 
+use crate::flat_tree::flat_tree;
 use crate::random::{Random, random_tree};
 use crate::reference::Op;
 use crate::run::on_all_ranks;
@@ -195,7 +194,7 @@ fn lengths_that_differ_are_noticed_on_the_shortest_way_too() {
             .enumerate()
         {
             let n_ranks = 2 + idx as u32 % 3;
-            let tree = joined_once(kind, n_ranks);
+            let tree = flat_tree(kind, 0..n_ranks, 0);
             let collective = collectives[idx % 2];
             let (root, odd) = (idx as u32 % n_ranks, idx as u32 / 3 % n_ranks);
             let outcomes = on_all_ranks(&tree, 144, SimulatedCosts::default(), move |team, me| {
@@ -219,25 +218,4 @@ fn lengths_that_differ_are_noticed_on_the_shortest_way_too() {
             }
         }
     }
-}
-
-/// All ranks of one host, joined by one exchange or by one gred.
-fn joined_once(kind: WrapperKind, n_ranks: u32) -> Wrappers {
-    let wrapper = |kind, contributors, parent| Wrapper {
-        kind,
-        owner: 0,
-        contributors,
-        parent,
-        level: Level::Rank,
-        collectors: Collectors::NONE,
-    };
-    let ranks = (0..n_ranks).map(Contributor::Rank).collect();
-    let wrappers = match kind {
-        WrapperKind::Gred => vec![
-            wrapper(kind, ranks, Some(1)),
-            wrapper(WrapperKind::Core, vec![Contributor::Wrapper(0)], None),
-        ],
-        _ => vec![wrapper(kind, ranks, None)],
-    };
-    Wrappers::new(vec![0; n_ranks as usize], wrappers).expect("a whole tree")
 }

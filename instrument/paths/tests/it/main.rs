@@ -4,6 +4,7 @@ mod call;
 mod collectors;
 mod course;
 mod divided;
+mod flat_tree;
 mod groupings;
 mod kernels;
 mod lengths;

@@ -1,8 +1,9 @@
 //! Long values that processes of one host copy from where the root has them, where that is granted.
 
-use collbench_formats::tree::{Collectors, Contributor, Level, Wrapper, WrapperKind, Wrappers};
+use collbench_formats::tree::WrapperKind;
 use collbench_paths::{Error, Idle, InProcess, SimulatedCosts, TeamOptions, Transport, WaitPolicy};
 
+use crate::flat_tree::flat_tree;
 use crate::random::{Random, random_tree};
 use crate::run::on_all_with;
 
@@ -12,27 +13,6 @@ fn options(copy_once_from: usize, segment_bytes: usize) -> TeamOptions {
         segment_bytes,
         ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
     }
-}
-
-/// All ranks of one host contribute to one wrapper, which is the core or has it behind it.
-fn flat_tree(kind: WrapperKind, n_ranks: u32, owner: u32) -> Wrappers {
-    let wrapper = |kind, contributors, parent| Wrapper {
-        kind,
-        owner,
-        contributors,
-        parent,
-        level: Level::Rank,
-        collectors: Collectors::NONE,
-    };
-    let ranks = (0..n_ranks).map(Contributor::Rank).collect();
-    let wrappers = match kind {
-        WrapperKind::Gred => vec![
-            wrapper(kind, ranks, Some(1)),
-            wrapper(WrapperKind::Core, vec![Contributor::Wrapper(0)], None),
-        ],
-        _ => vec![wrapper(kind, ranks, None)],
-    };
-    Wrappers::new(vec![0; n_ranks as usize], wrappers).unwrap()
 }
 
 fn bytes_of(salt: u64, n: usize) -> Vec<u8> {
@@ -47,10 +27,10 @@ fn broadcasts_are_what_the_root_has_whoever_is_refused() {
         let n_ranks = 2 + random.below(7);
         let tree = match random.below(4) {
             0 => random_tree(&mut random, n_ranks),
-            1 => flat_tree(WrapperKind::Exchange, n_ranks as u32, 0),
+            1 => flat_tree(WrapperKind::Exchange, 0..n_ranks as u32, 0),
             _ => flat_tree(
                 WrapperKind::Gred,
-                n_ranks as u32,
+                0..n_ranks as u32,
                 random.below(n_ranks) as u32,
             ),
         };
@@ -112,7 +92,7 @@ fn broadcasts_are_what_the_root_has_whoever_is_refused() {
 
 #[test]
 fn only_long_values_are_copied_once_and_no_more_by_a_root_that_knows_of_a_refusal() {
-    let tree = flat_tree(WrapperKind::Gred, 4, 2);
+    let tree = flat_tree(WrapperKind::Gred, 0..4, 2);
     let costs = SimulatedCosts::default;
     // Copies that ranks other than 0 have asked for after broadcasts of 99, 100, 100 and 100 bytes.
     let n_asked = |n_granted: u64| {
