@@ -70,6 +70,22 @@ const SCALAPACK: Program = Program {
     ..ANY
 };
 
+const LAMMPS: Program = Program {
+    packages: &["lammps"],
+    line: "lmp -in {inputs}/in.lj",
+    says: &["Total wall time"],
+    changes: &[
+        "time",
+        "CPU",
+        "%",
+        "Memory",
+        "performance",
+        "Per MPI rank",
+        "|",
+    ],
+    ..ANY
+};
+
 /// A line of QUANTUM ESPRESSO with the time that it took, or the date.
 const PWSCF: &[&str] = &[
     "WALL",
@@ -85,36 +101,12 @@ const PWSCF: &[&str] = &[
 pub(crate) const PROGRAMS: &[Program] = &[
     Program {
         name: "LAMMPS, Lennard-Jones",
-        packages: &["lammps"],
-        line: "lmp -in {inputs}/in.lj",
-        says: &["Total wall time"],
-        changes: &[
-            "time",
-            "CPU",
-            "%",
-            "Memory",
-            "performance",
-            "Per MPI rank",
-            "|",
-        ],
-        ..ANY
+        ..LAMMPS
     },
     Program {
         name: "LAMMPS, 6 ranks",
-        packages: &["lammps"],
         ranks: 6,
-        line: "lmp -in {inputs}/in.lj",
-        says: &["Total wall time"],
-        changes: &[
-            "time",
-            "CPU",
-            "%",
-            "Memory",
-            "performance",
-            "Per MPI rank",
-            "|",
-        ],
-        ..ANY
+        ..LAMMPS
     },
     Program {
         name: "HPC Challenge",
@@ -257,36 +249,16 @@ pub(crate) const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "LAMMPS, charges (FFT, balance)",
-        packages: &["lammps"],
         line: "lmp -in {inputs}/in.ions",
-        says: &["Total wall time"],
-        changes: &[
-            "time",
-            "CPU",
-            "%",
-            "Memory",
-            "performance",
-            "Per MPI rank",
-            "|",
-        ],
         writes: &["atoms.40.dump", "rdf.txt"],
-        ..ANY
+        ..LAMMPS
     },
     Program {
         name: "LAMMPS, two partitions",
-        packages: &["lammps"],
         line: "lmp -partition 2x2 -in {inputs}/in.lj",
+        says: &[],
         writes: &["log.lammps.0", "log.lammps.1"],
-        changes: &[
-            "time",
-            "CPU",
-            "%",
-            "Memory",
-            "performance",
-            "Per MPI rank",
-            "|",
-        ],
-        ..ANY
+        ..LAMMPS
     },
     Program {
         name: "Quantum ESPRESSO, pools",
