@@ -58,12 +58,9 @@ fn ranks_leave_without_handlers_of_exit() {
 /// What a batch system does at the end of a job's time: `signal` to the first process (and with
 /// `to_ranks` to a rank).
 fn batch_system<'a>(name: &'a str, around: &'a [&'a str]) -> Fault<'a> {
-    let fault = ends(name, "linger");
-    let job = Job {
-        around,
-        ..fault.job
-    };
-    Fault { job, ..fault }
+    let mut fault = ends(name, "linger");
+    fault.job.around = around;
+    fault
 }
 
 #[test]

@@ -20,19 +20,20 @@ fn many(name: &str) -> Fault<'_> {
     }
 }
 
+/// As [`many`], where recording stops, and these words are said.
+fn stopped<'a>(name: &'a str, says: &'a str) -> Fault<'a> {
+    Fault {
+        kept: Kept::UntilStop,
+        says,
+        ..many(name)
+    }
+}
+
 #[test]
 fn the_size_that_was_given_is_reached() {
     let size = 200 << 10;
-    let fault = Fault {
-        kept: Kept::UntilStop,
-        says: "max-size",
-        ..many("--max-size reached")
-    };
-    let job = Job {
-        options: &["--max-size", "200k"],
-        ..fault.job.clone()
-    };
-    let fault = Fault { job, ..fault };
+    let mut fault = stopped("--max-size reached", "max-size");
+    fault.job.options = &["--max-size", "200k"];
     fault.clone().inner().check();
     let Some(left) = fault.check() else { return };
     for file in rank_files(&left.join("recorded/trace")) {
@@ -75,11 +76,7 @@ fn the_directory_is_in_memory() {
 
 #[test]
 fn the_disk_is_full() {
-    let full = Fault {
-        kept: Kept::UntilStop,
-        says: "No space left on device",
-        ..many("disk full")
-    };
+    let full = stopped("disk full", "No space left on device");
     on_a_small_disk("300k", full);
 }
 
@@ -96,18 +93,15 @@ fn the_disk_is_full_from_the_beginning() {
 #[test]
 fn files_may_not_be_longer() {
     // In units of 512 bytes, in POSIX: 8 MiB, enough for the files that Open MPI itself makes.
-    let fault = Fault {
-        job: Job::new(2, program("many.c"), &["500000"]),
+    Fault {
+        job: Job {
+            around: &["sh", "-c", "ulimit -f 16384; exec \"$@\"", "sh"],
+            ..Job::new(2, program("many.c"), &["500000"])
+        },
         calls: 500_001,
-        kept: Kept::UntilStop,
-        says: "ulimit -f",
-        ..many("ulimit -f")
-    };
-    let job = Job {
-        around: &["sh", "-c", "ulimit -f 16384; exec \"$@\"", "sh"],
-        ..fault.job
-    };
-    Fault { job, ..fault }.check();
+        ..stopped("ulimit -f", "ulimit -f")
+    }
+    .check();
 }
 
 // ---- limits that the program sets ----
@@ -254,14 +248,6 @@ fn refuses(refused: &str, fault: Fault<'_>) {
         ..fault.job
     };
     Fault { job, ..fault }.check();
-}
-
-fn stopped<'a>(name: &'a str, says: &'a str) -> Fault<'a> {
-    Fault {
-        kept: Kept::UntilStop,
-        says,
-        ..many(name)
-    }
 }
 
 const EIO: i32 = 5;

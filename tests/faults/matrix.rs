@@ -76,16 +76,12 @@ impl Found {
 impl Fault<'_> {
     /// As this, in the inner form. There the launcher ends the recorder with the ranks: it says
     /// nothing of a job that failed.
-    pub(crate) fn inner(self) -> Self {
-        let job = Job {
-            form: Form::Inner,
-            ..self.job
-        };
-        let says = match self.kept {
-            Kept::UntilDeath => "",
-            _ => self.says,
-        };
-        Self { job, says, ..self }
+    pub(crate) fn inner(mut self) -> Self {
+        self.job.form = Form::Inner;
+        if self.kept == Kept::UntilDeath {
+            self.says = "";
+        }
+        self
     }
 
     /// Runs it without and with recording, compares, and prints its row. What was left is in

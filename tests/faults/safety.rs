@@ -21,22 +21,29 @@ fn many(name: &str) -> Fault<'_> {
     }
 }
 
+/// A row in which something is done to the trace directory before MPI begins, for which nothing can
+/// be recorded.
+fn not_recorded<'a>(name: &'a str, script: &str) -> Fault<'a> {
+    let mut fault = Fault {
+        kept: Kept::Nothing,
+        says: "not recording: ",
+        ..many(name)
+    };
+    fault.job.launcher = behind_the_recorders_back(script);
+    fault
+}
+
 #[test]
 fn files_have_the_permissions_that_the_umask_leaves_and_none_is_executable() {
     if !have(MPI) {
         return;
     }
     for (umask, file_mode, folder_mode) in [("077", 0o600, 0o700), ("000", 0o666, 0o777)] {
-        let fault = many("umask");
+        let mut fault = many("umask");
         let script = format!("umask {umask}; exec \"$@\"");
         let around = ["sh", "-c", &script, "sh"];
-        let job = Job {
-            around: &around,
-            ..fault.job.clone()
-        };
-        let Some(left) = (Fault { job, ..fault }).check() else {
-            return;
-        };
+        fault.job.around = &around;
+        let Some(left) = fault.check() else { return };
         let trace = left.join("recorded/trace");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
         assert_eq!(mode(&trace), folder_mode, "umask {umask}");
@@ -57,38 +64,22 @@ fn a_directory_that_others_can_write_takes_a_trace() {
 
 #[test]
 fn a_link_in_the_place_of_the_directory_is_not_followed() {
-    let fault = Fault {
-        kept: Kept::Nothing,
-        says: "not recording: ",
-        ..many("directory replaced by a link before MPI_Init")
-    };
-    let job = Job {
-        launcher: behind_the_recorders_back("mv trace mine; mkdir else; ln -s else trace"),
-        ..fault.job.clone()
-    };
-    let Some(left) = (Fault { job, ..fault }).check() else {
-        return;
-    };
+    let fault = not_recorded(
+        "directory replaced by a link before MPI_Init",
+        "mv trace mine; mkdir else; ln -s else trace",
+    );
+    let Some(left) = fault.check() else { return };
     let elsewhere = fs::read_dir(left.join("recorded/else")).unwrap();
     assert_eq!(elsewhere.count(), 0, "written through the link");
 }
 
 #[test]
 fn links_in_the_place_of_files_are_not_followed() {
-    let fault = Fault {
-        kept: Kept::Nothing,
-        says: "not recording: ",
-        ..many("links planted in the directory before MPI_Init")
-    };
-    let job = Job {
-        launcher: behind_the_recorders_back(
-            "echo precious >victim; ln -s ../victim trace/world; ln -s ../new trace/x.trace",
-        ),
-        ..fault.job.clone()
-    };
-    let Some(left) = (Fault { job, ..fault }).check() else {
-        return;
-    };
+    let fault = not_recorded(
+        "links planted in the directory before MPI_Init",
+        "echo precious >victim; ln -s ../victim trace/world; ln -s ../new trace/x.trace",
+    );
+    let Some(left) = fault.check() else { return };
     let victim = fs::read_to_string(left.join("recorded/victim")).unwrap();
     assert_eq!(victim, "precious\n");
     assert!(!left.join("recorded/new").exists());
@@ -96,16 +87,11 @@ fn links_in_the_place_of_files_are_not_followed() {
 
 #[test]
 fn nobody_waits_for_a_pipe_in_the_place_of_a_file() {
-    let fault = Fault {
-        kept: Kept::Nothing,
-        says: "not recording: ",
-        ..many("pipes planted in the directory before MPI_Init")
-    };
-    let job = Job {
-        launcher: behind_the_recorders_back("mkfifo trace/world trace/y.trace"),
-        ..fault.job.clone()
-    };
-    Fault { job, ..fault }.check();
+    not_recorded(
+        "pipes planted in the directory before MPI_Init",
+        "mkfifo trace/world trace/y.trace",
+    )
+    .check();
 }
 
 #[test]
