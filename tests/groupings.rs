@@ -14,7 +14,7 @@ fn results_of_each_algorithm_have_the_bits_of_its_grouping() {
         (&[4, 5, 6, 7, 8, 9, 10, 11, 12], &[8, 264, 65_536]),
         (&[4, 5], &[8, 264]),
     );
-    let library = RuledLibrary::of_the_system_with("grouped.c");
+    let library = RuledLibrary::of_the_system("grouped.c");
     let algorithms: Vec<u32> = (1..=7).collect();
     // Segments group nothing in another way: only the long run has them.
     let mut forced = forced(&algorithms);

@@ -10,7 +10,8 @@ fn what_is_said_of_files_of_coll_han_is_what_open_mpi_5_does() {
     if !have_mpis() {
         return;
     }
-    let library = RuledLibrary::five().expect("Open MPI 5, which scripts/mpis.sh installs");
+    let library =
+        RuledLibrary::five("ruled.c").expect("Open MPI 5, which scripts/mpis.sh installs");
     let links = ["--hosts", "2", "--latency-us", "20"];
     let _alone = alone();
     let Some(cluster) = Cluster::up("han", &links) else {

@@ -14,10 +14,13 @@ fn compare(library: Option<MpichSchedules>, lengths: &[u64]) {
 
 #[test]
 fn messages_of_each_algorithm_of_mpich_are_those_of_its_schedule() {
-    compare(MpichSchedules::of_debian(), &[8, 4096, 262_144]);
+    compare(
+        MpichSchedules::of_debian("schedules.c"),
+        &[8, 4096, 262_144],
+    );
 }
 
 #[test]
 fn messages_of_each_algorithm_of_mpich_5_are_those_of_its_schedule() {
-    compare(MpichSchedules::five(), &[8, 4096, 262_144]);
+    compare(MpichSchedules::five("schedules.c"), &[8, 4096, 262_144]);
 }

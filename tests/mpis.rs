@@ -776,7 +776,7 @@ fn what_is_said_of_rule_files_is_what_open_mpi_5_does() {
     if !have_mpis() {
         return;
     }
-    let library = RuledLibrary::five().expect("Open MPI 5");
+    let library = RuledLibrary::five("ruled.c").expect("Open MPI 5");
     library.agree(1, 20).expect(20);
     let written = library.run_written("Open MPI 5.0.11", 7);
     assert!(written.differences.is_empty(), "{:#?}", written.differences);
@@ -791,7 +791,7 @@ fn messages_of_open_mpi_5_are_those_of_the_schedules_of_its_algorithms() {
     if !have_mpis() {
         return;
     }
-    let library = RuledLibrary::five_with("schedules.c").expect("Open MPI 5");
+    let library = RuledLibrary::five("schedules.c").expect("Open MPI 5");
     schedules_of(&library, &[2, 3, 4]).expect();
 }
 

@@ -9,6 +9,6 @@ fn messages_of_each_algorithm_are_those_of_its_schedule() {
         return;
     }
     let processes: &[usize] = long_or(&[2, 3, 5, 8, 12], &[2, 3, 4, 5]);
-    let library = RuledLibrary::of_the_system_with("schedules.c");
+    let library = RuledLibrary::of_the_system("schedules.c");
     schedules_of(&library, processes).expect();
 }

@@ -54,19 +54,20 @@ fn main() -> ExitCode {
     let mut sum = Schedules::default();
     for _ in 0..n_runs {
         let found = match &*library {
-            "mpich4" => MpichSchedules::of_debian_with("grouped.c")
+            "mpich4" => MpichSchedules::of_debian("grouped.c")
                 .map(|library| library.compare_groupings(sizes)),
-            "mpich5" => MpichSchedules::five_with("grouped.c")
-                .map(|library| library.compare_groupings(sizes)),
+            "mpich5" => {
+                MpichSchedules::five("grouped.c").map(|library| library.compare_groupings(sizes))
+            }
             "hosts" => with_mappings(sizes.0, |runner| {
-                let library = RuledLibrary::of_the_system_with("grouped.c");
+                let library = RuledLibrary::of_the_system("grouped.c");
                 groupings_of(&library, runner, &forced(&algorithms), sizes)
             }),
             "trees" => with_mappings(sizes.0, |runner| over_trees(runner, sizes)),
             _ => {
                 let library = match &*library {
-                    "5" => RuledLibrary::five_with("grouped.c"),
-                    _ => Some(RuledLibrary::of_the_system_with("grouped.c")),
+                    "5" => RuledLibrary::five("grouped.c"),
+                    _ => Some(RuledLibrary::of_the_system("grouped.c")),
                 };
                 let here = Runner::default();
                 library.map(|library| groupings_of(&library, &here, &forced(&algorithms), sizes))

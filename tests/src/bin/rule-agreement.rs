@@ -92,7 +92,7 @@ fn of_han(options: &Options) -> ExitCode {
     let Some(cluster) = Cluster::up("han-agreement", &links) else {
         return ExitCode::FAILURE;
     };
-    let Some(library) = RuledLibrary::five() else {
+    let Some(library) = RuledLibrary::five("ruled.c") else {
         return missing();
     };
     let files = if options.is_written { 0 } else { options.files };
@@ -127,8 +127,8 @@ fn main() -> ExitCode {
         return of_han(&options);
     }
     let library = match options.is_five {
-        true => RuledLibrary::five(),
-        false => Some(RuledLibrary::of_the_system()),
+        true => RuledLibrary::five("ruled.c"),
+        false => Some(RuledLibrary::of_the_system("ruled.c")),
     };
     let Some(library) = library else {
         return missing();

@@ -34,12 +34,14 @@ fn main() -> ExitCode {
         Err(status) => return status,
     };
     let sum = match &*library {
-        "mpich4" => MpichSchedules::of_debian().map(|of| of.compare(&processes, &lengths)),
-        "mpich5" => MpichSchedules::five().map(|of| of.compare(&processes, &lengths)),
+        "mpich4" => {
+            MpichSchedules::of_debian("schedules.c").map(|of| of.compare(&processes, &lengths))
+        }
+        "mpich5" => MpichSchedules::five("schedules.c").map(|of| of.compare(&processes, &lengths)),
         _ => {
             let library = match &*library {
-                "5" => RuledLibrary::five_with("schedules.c"),
-                _ => Some(RuledLibrary::of_the_system_with("schedules.c")),
+                "5" => RuledLibrary::five("schedules.c"),
+                _ => Some(RuledLibrary::of_the_system("schedules.c")),
             };
             library.map(|library| {
                 let mut sum = Schedules::default();

@@ -78,15 +78,10 @@ impl Agreed {
 pub type Baseline = BTreeMap<(String, u64, u64), Option<String>>;
 
 impl RuledLibrary {
-    /// The library of the `mpirun` in `PATH`: Open MPI 4.1 before 4.1.8.
+    /// The library of the `mpirun` in `PATH`, Open MPI 4.1 before 4.1.8, and a program of
+    /// `programs/`: `ruled.c` to run rule files.
     #[must_use]
-    pub fn of_the_system() -> Self {
-        Self::of_the_system_with("ruled.c")
-    }
-
-    /// That library, and a program of `programs/`.
-    #[must_use]
-    pub fn of_the_system_with(name: &str) -> Self {
+    pub fn of_the_system(name: &str) -> Self {
         Self {
             launcher: mpirun(RANKS),
             library: String::new(),
@@ -98,23 +93,13 @@ impl RuledLibrary {
         }
     }
 
-    /// Open MPI 5.0, if `scripts/mpis.sh` has installed it.
+    /// Open MPI 5.0, if `scripts/mpis.sh` has installed it, and a program of `programs/`.
     ///
     /// # Panics
     ///
     /// If the program for it cannot be compiled.
     #[must_use]
-    pub fn five() -> Option<Self> {
-        Self::five_with("ruled.c")
-    }
-
-    /// That library, and a program of `programs/`.
-    ///
-    /// # Panics
-    ///
-    /// If the program for it cannot be compiled.
-    #[must_use]
-    pub fn five_with(name: &str) -> Option<Self> {
+    pub fn five(name: &str) -> Option<Self> {
         let folder = target_dir().join("mpis/openmpi");
         if !folder.exists() {
             return None;

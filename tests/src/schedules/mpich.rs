@@ -51,23 +51,13 @@ pub struct MpichSchedules {
 }
 
 impl MpichSchedules {
-    /// Debian's, if `scripts/mpis.sh` has unpacked it.
+    /// Debian's, if `scripts/mpis.sh` has unpacked it, and a program of `programs/`.
     ///
     /// # Panics
     ///
     /// If the program for it cannot be compiled.
     #[must_use]
-    pub fn of_debian() -> Option<Self> {
-        Self::of_debian_with("schedules.c")
-    }
-
-    /// That library, and a program of `programs/`.
-    ///
-    /// # Panics
-    ///
-    /// As [`Self::of_debian`].
-    #[must_use]
-    pub fn of_debian_with(name: &str) -> Option<Self> {
+    pub fn of_debian(name: &str) -> Option<Self> {
         let usr = target_dir().join("mpis/debian-mpich/usr");
         let libraries = usr.join("lib/x86_64-linux-gnu");
         let include = usr.join("include/x86_64-linux-gnu/mpich");
@@ -80,23 +70,13 @@ impl MpichSchedules {
         })
     }
 
-    /// MPICH 5, if `scripts/mpis.sh` has installed it.
+    /// MPICH 5, if `scripts/mpis.sh` has installed it, and a program of `programs/`.
     ///
     /// # Panics
     ///
     /// As [`Self::of_debian`].
     #[must_use]
-    pub fn five() -> Option<Self> {
-        Self::five_with("schedules.c")
-    }
-
-    /// That library, and a program of `programs/`.
-    ///
-    /// # Panics
-    ///
-    /// As [`Self::of_debian`].
-    #[must_use]
-    pub fn five_with(name: &str) -> Option<Self> {
+    pub fn five(name: &str) -> Option<Self> {
         let root = target_dir().join("mpis/mpich");
         let libraries = root.join("lib");
         let library = libraries.join("libmpi.so.12");
