@@ -5,8 +5,8 @@ use std::fs;
 use std::process::Command;
 
 use collbench_tests::{
-    Analysis, Form, Job, Workspace, analyze, calls_by_class, command, have, program, run, run_in,
-    source_dir, sum, target_dir,
+    Analysis, Form, Job, Workspace, analyze, calls_by_class, command, have, mpirun, program, run,
+    run_in, source_dir, sum, target_dir,
 };
 use serde_json::Value;
 
@@ -338,15 +338,8 @@ fn a_launcher_inside_of_a_script_is_recorded() {
         return;
     }
     let workspace = Workspace::new();
-    let launcher: Vec<_> = collbench_tests::mpirun(3)
-        .into_iter()
-        .map(|word| word.into_string().unwrap())
-        .collect();
-    let script = format!(
-        "cd / && {} {} 20",
-        launcher.join(" "),
-        program("many.c").display()
-    );
+    let launcher = mpirun(3).join(" ".as_ref()).into_string().unwrap();
+    let script = format!("cd / && {launcher} {} 20", program("many.c").display());
     run_in(
         workspace.path(),
         &[],
@@ -421,7 +414,7 @@ fn a_library_that_was_preloaded_before_stays_and_the_trace_is_the_same() {
             Form::Inner => {
                 // mpirun env LD_PRELOAD=other collbench-record -- program
                 let line = [
-                    collbench_tests::mpirun(2),
+                    mpirun(2),
                     [
                         "env",
                         &set,
@@ -696,7 +689,7 @@ fn installed_commands_record_and_bring_their_manuals_and_completions() {
         ]
         .map(Into::into)
         .to_vec(),
-        collbench_tests::mpirun(2),
+        mpirun(2),
         vec![program("many.c").into(), "5".into()],
     ]
     .concat();

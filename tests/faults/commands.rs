@@ -3,7 +3,9 @@
 
 use std::fs;
 
-use collbench_tests::{Job, Workspace, analyze, command, have, program, rank_files, run, run_in};
+use collbench_tests::{
+    Job, Workspace, analyze, command, have, mpirun, program, rank_files, run, run_in,
+};
 
 use super::{MPI, damage_of, good_trace, record_command};
 
@@ -142,11 +144,7 @@ fn each_signal_reaches_the_program_once_with_its_mask_and_ignored_signals_as_giv
                    while ! [ -e two ]; do sleep 0.1; done; sleep 0.3; sleep 0.3; echo end";
     let recorder = command("collbench-record");
     let recorder = format!("{} --force --", recorder.display());
-    let launcher: Vec<_> = collbench_tests::mpirun(1)
-        .into_iter()
-        .map(|word| word.into_string().unwrap())
-        .collect();
-    let launcher = launcher.join(" ");
+    let launcher = mpirun(1).join(" ".as_ref()).into_string().unwrap();
     for line in [
         launcher.clone(),
         format!("{recorder} {launcher}"),

@@ -94,12 +94,14 @@ fn two_jobs_at_once_in_two_directories() {
     }
     let workspace = Workspace::new();
     let line = |name: &str| {
-        let words = mpirun(2)
-            .into_iter()
-            .chain([program("many.c").into(), "1000".into()]);
-        let words: Vec<_> = words.map(|word| word.into_string().unwrap()).collect();
+        let launcher = mpirun(2).join(" ".as_ref()).into_string().unwrap();
         let recorder = command("collbench-record");
-        format!("{} -o {name} -- {}", recorder.display(), words.join(" "))
+        let many = program("many.c");
+        format!(
+            "{} -o {name} -- {launcher} {} 1000",
+            recorder.display(),
+            many.display()
+        )
     };
     // By process: of a job that has ended already the shell forgets the number.
     let [one, two] = [line("one"), line("two")];
