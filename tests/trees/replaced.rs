@@ -8,6 +8,8 @@ use collbench_tests::{
     Cluster, Finished, Form, Job, Workspace, command, have, program, run_in, run_ranks,
 };
 
+use super::{names_in, recorded_over, tree_file, unrecorded};
+
 /// One tree for all operations.
 const BINOMIAL: &str = "\
 [[tree]]
@@ -33,43 +35,6 @@ bytes = '0-8KiB'
 shape = '3-ary'
 ";
 
-/// The file with these trees in a folder, as an argument.
-fn tree_file(folder: &Workspace, trees: &str) -> String {
-    let path = folder.join("trees.toml");
-    fs::write(&path, trees).unwrap();
-    path.to_str().unwrap().to_owned()
-}
-
-/// What there is in a folder, by name.
-fn names_in(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
-}
-
-/// Runs a job over trees without a trace, which leaves nothing behind.
-#[track_caller]
-fn unrecorded(job: &Job<'_>, trees: &str) -> Finished {
-    let folder = Workspace::new();
-    let file = tree_file(&folder, trees);
-    let options = ["--trees", &file, "--no-trace"];
-    let job = Job {
-        options: &options,
-        ..job.clone()
-    };
-    let (finished, _) = job.record(folder.path());
-    let left = names_in(folder.path());
-    let own = ["callbacks.out", "trees.toml"];
-    assert!(
-        left.iter().all(|name| own.contains(&name.as_str())),
-        "{left:?}"
-    );
-    finished
-}
-
 /// Numbers of calls, of passes of event collectors and of trees in a trace.
 fn recorded(trace: &Path) -> (usize, usize, usize) {
     let (mut n_calls, mut n_passes, mut n_trees) = (0, 0, 0);
@@ -91,6 +56,19 @@ fn recorded(trace: &Path) -> (usize, usize, usize) {
     (n_calls, n_passes, n_trees)
 }
 
+/// Runs `around_trees.c` over trees, where MPI is: nothing goes wrong in it.
+#[track_caller]
+fn around_trees(ranks: usize, arguments: &[&str], trees: &str) -> Option<Finished> {
+    if !have(&["mpirun", "mpicc"]) {
+        return None;
+    }
+    let job = Job::new(ranks, program("around_trees.c"), arguments);
+    let finished = unrecorded(&job, trees).expect(0);
+    let done = (0..ranks).map(|rank| format!("{rank} done"));
+    assert_eq!(finished.sorted_lines(), done.collect::<Vec<_>>());
+    Some(finished)
+}
+
 #[test]
 fn random_operations_give_what_they_give_with_the_library() {
     if !have(&["mpirun", "mpicc"]) {
@@ -107,13 +85,7 @@ fn random_operations_give_what_they_give_with_the_library() {
             let over_trees = unrecorded(&job, trees).expect(0);
             assert_eq!(over_trees.sorted_lines(), plain.sorted_lines());
         }
-        let file = tree_file(&folder, SEVERAL);
-        let options = ["--trees", &file];
-        let job = Job {
-            options: &options,
-            ..job
-        };
-        let (finished, trace) = job.record(folder.path());
+        let (finished, trace) = recorded_over(&folder, &job, SEVERAL);
         assert_eq!(finished.expect(0).sorted_lines(), plain.sorted_lines());
         let (n_calls, n_passes, n_trees) = recorded(&trace);
         assert!(n_calls > 280 * ranks, "{n_calls} calls");
@@ -201,12 +173,7 @@ fn exceptions_of_cpp_leave_replaced_calls() {
 
 #[test]
 fn a_part_of_nothing_is_no_error() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
-    let job = Job::new(3, program("around_trees.c"), &["empty"]);
-    let finished = unrecorded(&job, BINOMIAL).expect(0);
-    assert_eq!(finished.sorted_lines(), ["0 done", "1 done", "2 done"]);
+    around_trees(3, &["empty"], BINOMIAL);
 }
 
 #[test]
@@ -262,16 +229,13 @@ fn a_tool_that_uses_mpi_before_trees_are_agreed_on_gets_them_later() {
     }
     let folder = Workspace::new();
     let trees = "[[tree]]\noperations = ['allreduce', 'barrier']\nshape = 'exchange'\n";
-    let file = tree_file(&folder, trees);
     let tool = program("early.c");
     let variables = [("LD_PRELOAD", tool.to_str().unwrap())];
-    let options = ["--trees", &file];
     let job = Job {
         variables: &variables,
-        options: &options,
         ..Job::new(3, program("around_trees.c"), &["aliased"])
     };
-    let (finished, trace) = job.record(folder.path());
+    let (finished, trace) = recorded_over(&folder, &job, trees);
     assert_eq!(finished.expect(0).sorted_lines().len(), 3);
     // Three allreduces, in each of which all three pass two collectors at once.
     let (_, n_passes, n_trees) = recorded(&trace);
@@ -280,14 +244,11 @@ fn a_tool_that_uses_mpi_before_trees_are_agreed_on_gets_them_later() {
 
 #[test]
 fn communicators_for_whose_trees_there_is_no_memory_use_the_mpi_library() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
     // Each tree takes more than 100 KiB in a process, of 128 MiB.
     let trees = "[[tree]]\noperations = ['allreduce', 'barrier']\nshape = 'exchange'\n";
-    let job = Job::new(2, program("around_trees.c"), &["alive", "1300"]);
-    let finished = unrecorded(&job, trees).expect(0);
-    assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+    let Some(finished) = around_trees(2, &["alive", "1300"], trees) else {
+        return;
+    };
     let says = "would take more memory than they may";
     assert_eq!(finished.stderr.matches(says).count(), 1, "{finished}");
 }
@@ -321,45 +282,25 @@ fn a_library_for_gpus_means_the_mpi_library_whenever_it_is_loaded() {
 
 #[test]
 fn processes_wait_as_the_file_says() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
     for how in ["spin", "yield", "sleep"] {
-        let job = Job::new(2, program("around_trees.c"), &["waits", how]);
-        let finished = unrecorded(&job, &format!("wait = '{how}'\n{BINOMIAL}")).expect(0);
-        assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+        around_trees(2, &["waits", how], &format!("wait = '{how}'\n{BINOMIAL}"));
     }
 }
 
 #[test]
 fn a_rank_that_receives_where_it_sends_from_goes_the_way_of_the_others() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
-    let job = Job::new(3, program("around_trees.c"), &["aliased"]);
-    let finished = unrecorded(&job, BINOMIAL).expect(0);
-    assert_eq!(finished.sorted_lines(), ["0 done", "1 done", "2 done"]);
+    around_trees(3, &["aliased"], BINOMIAL);
 }
 
 #[test]
 fn what_is_under_way_goes_on_while_a_rank_waits_in_a_replaced_collective() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
-    let job = Job::new(2, program("around_trees.c"), &["outstanding"]);
-    let finished = unrecorded(&job, BINOMIAL).expect(0);
-    assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+    around_trees(2, &["outstanding"], BINOMIAL);
 }
 
 #[test]
 fn communicators_in_two_threads_and_many_one_after_the_other_have_trees_of_their_own() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
     for arguments in [&["threads"][..], &["many", "120"], &["callbacks"]] {
-        let job = Job::new(3, program("around_trees.c"), arguments);
-        let finished = unrecorded(&job, SEVERAL).expect(0);
-        assert_eq!(finished.sorted_lines(), ["0 done", "1 done", "2 done"]);
+        around_trees(3, arguments, SEVERAL);
     }
 }
 
@@ -388,13 +329,8 @@ fn sections_of_fortran_arrays_go_over_trees_and_what_lies_between_stays() {
     }
     // They do go over trees.
     let folder = Workspace::new();
-    let file = tree_file(&folder, BINOMIAL);
-    let options = ["--trees", &file];
-    let job = Job {
-        options: &options,
-        ..job
-    };
-    let trace = job.recorded(folder.path());
+    let (finished, trace) = recorded_over(&folder, &job, BINOMIAL);
+    finished.expect(0);
     let (_, n_passes, _) = recorded(&trace);
     assert!(n_passes >= 60, "{n_passes} passes");
 }

@@ -4,6 +4,8 @@ use std::fs;
 
 use collbench_tests::{Cluster, Job, Workspace, have, program};
 
+use super::unrecorded;
+
 /// Another shape for each number of processes.
 const SHAPES: &str = "\
 [[tree]]
@@ -47,15 +49,8 @@ fn a_count_that_is_too_short_is_an_error_and_overruns_nothing() {
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    let folder = Workspace::new();
-    let file = folder.join("trees.toml");
-    fs::write(&file, SHAPES).unwrap();
-    let options = ["--trees", file.to_str().unwrap(), "--no-trace"];
-    let job = Job {
-        options: &options,
-        ..Job::new(6, program("shorter.c"), &["1", "60"])
-    };
-    let (finished, _) = job.record(folder.path());
+    let job = Job::new(6, program("shorter.c"), &["1", "60"]);
+    let finished = unrecorded(&job, SHAPES);
     assert_eq!(finished.expect(0).sorted_lines(), all_done(6));
 }
 

@@ -1,8 +1,8 @@
 //! Random programs of mixed collectives, with other operations under way around them.
 
-use std::fs;
-
 use collbench_tests::{Job, Workspace, have, long_or, program};
+
+use super::{recorded_over, unrecorded};
 
 /// Trees for all operations; by payload and size some calls go to the library.
 const TREES: [&str; 4] = [
@@ -36,15 +36,12 @@ fn random_programs_with_others_under_way_give_what_they_give_with_the_library() 
         );
         let folder = Workspace::new();
         let plain = job.plain(folder.path()).expect(0);
-        let file = folder.join("trees.toml");
-        fs::write(&file, TREES[seed % TREES.len()]).unwrap();
-        let options = ["--trees", file.to_str().unwrap(), "--no-trace"];
-        let is_recorded = seed % 4 == 1;
-        let job = Job {
-            options: &options[..if is_recorded { 2 } else { 3 }],
-            ..job.clone()
+        let trees = TREES[seed % TREES.len()];
+        let finished = if seed % 4 == 1 {
+            recorded_over(&folder, &job, trees).0
+        } else {
+            unrecorded(&job, trees)
         };
-        let (finished, _) = job.record(folder.path());
         assert_eq!(
             finished.expect(0).sorted_lines(),
             plain.sorted_lines(),
