@@ -278,10 +278,10 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         preload,
         command: options.command,
     };
-    match launcher_rank {
-        None => job.run_launcher(),
-        Some(LauncherRank(0)) => job.run_first_rank(),
-        Some(_) => job.become_program(),
+    if is_first {
+        job.run()
+    } else {
+        job.become_program()
     }
 }
 
@@ -322,50 +322,62 @@ struct Job {
 }
 
 impl Job {
-    /// The outer form: creates the directory, runs the launcher, and reports the outcome.
-    fn run_launcher(&self) -> anyhow::Result<ExitCode> {
-        if !self.settings.records {
-            return self.run_unrecorded();
-        }
+    /// Either form, the inner one at rank 0: runs COMMAND, and reports the outcome for all ranks.
+    fn run(&self) -> anyhow::Result<ExitCode> {
         let output = &self.settings.output;
-        directory::check_fresh(output, self.force)?;
+        if self.settings.records {
+            directory::check_fresh(output, self.force)?;
+        }
         if let Err(error) = find_program(&self.command[0]) {
             return Ok(cannot_run(&self.command[0], &error));
+        }
+        if !self.settings.records {
+            return Ok(match self.run_to_its_end(None)? {
+                Ok(ended) => ended.pass_on(),
+                Err(error) => cannot_run(&self.command[0], &error),
+            });
         }
         let run = self.run_json()?;
         // The directory belongs to this command as long as this value exists.
-        let fresh = directory::make_fresh(output, self.force)?;
-        directory::write_run(output, run.as_bytes())?;
+        let mut fresh = None;
+        let is_new = match self.settings.form {
+            Form::Outer => {
+                let fresh = fresh.insert(directory::make_fresh(output, self.force)?);
+                directory::write_run(output, run.as_bytes())?;
+                fresh.is_new
+            }
+            // The program creates it, in MPI_Init.
+            Form::Inner => {
+                if self.force {
+                    // Now, not in MPI_Init: if that is never called, no old trace must look like
+                    // the new one.
+                    directory::remove_old(output)?;
+                }
+                output.symlink_metadata().is_err()
+            }
+        };
         let unused = Unused {
             path: output,
             run: &run,
-            is_new: fresh.is_new,
+            is_new,
         };
-        let trees = self.hand_over()?;
-        let mut command = self.relayed()?;
-        let ended = process::run(&mut command, process::Signals::Ours);
-        drop(trees);
-        match ended {
-            Ok(ended) => Ok(self.report(ended, unused)),
-            Err(error) => Ok(cannot_run(&self.command[0], &error)),
-        }
+        Ok(match self.run_to_its_end(Some(&run))? {
+            Ok(ended) => self.report(ended, unused),
+            Err(error) => cannot_run(&self.command[0], &error),
+        })
     }
 
-    /// Either form without a trace, at the process that hands the trees over.
-    fn run_unrecorded(&self) -> anyhow::Result<ExitCode> {
-        if let Err(error) = find_program(&self.command[0]) {
-            return Ok(cannot_run(&self.command[0], &error));
-        }
-        let trees = self.hand_over()?;
-        let ended = match self.settings.form {
+    /// Runs COMMAND over the trees; `run` describes the run, which the inner form passes on.
+    fn run_to_its_end(&self, run: Option<&str>) -> anyhow::Result<std::io::Result<Ended>> {
+        let _trees = self.hand_over()?;
+        Ok(match self.settings.form {
             Form::Outer => process::run(&mut self.relayed()?, process::Signals::Ours),
-            Form::Inner => process::run(&mut self.prepared(), process::Signals::OfTheRank),
-        };
-        drop(trees);
-        match ended {
-            Ok(ended) => Ok(ended.pass_on()),
-            Err(error) => Ok(cannot_run(&self.command[0], &error)),
-        }
+            Form::Inner => {
+                let mut command = self.prepared();
+                command.envs(run.map(|run| (directory::RUN_VARIABLE, run)));
+                process::run(&mut command, process::Signals::OfTheRank)
+            }
+        })
     }
 
     /// Writes what the tree file says where the process with world rank 0 reads it.
@@ -388,39 +400,6 @@ impl Job {
             command.env(FORK_AGENT, agent);
         }
         Ok(command)
-    }
-
-    /// The inner form at rank 0: removes an old trace, runs the program, which creates the
-    /// directory in `MPI_Init`, and reports the outcome for all ranks.
-    fn run_first_rank(&self) -> anyhow::Result<ExitCode> {
-        if !self.settings.records {
-            return self.run_unrecorded();
-        }
-        let output = &self.settings.output;
-        directory::check_fresh(output, self.force)?;
-        if let Err(error) = find_program(&self.command[0]) {
-            return Ok(cannot_run(&self.command[0], &error));
-        }
-        let run = self.run_json()?;
-        if self.force {
-            // Now, not in MPI_Init: if that is never called, no old trace must look like the new
-            // one.
-            directory::remove_old(output)?;
-        }
-        let unused = Unused {
-            path: output,
-            run: &run,
-            is_new: output.symlink_metadata().is_err(),
-        };
-        let mut command = self.prepared();
-        command.env(directory::RUN_VARIABLE, &run);
-        let trees = self.hand_over()?;
-        let ended = process::run(&mut command, process::Signals::OfTheRank);
-        drop(trees);
-        match ended {
-            Ok(ended) => Ok(self.report(ended, unused)),
-            Err(error) => Ok(cannot_run(&self.command[0], &error)),
-        }
     }
 
     /// The inner form at any other rank.
