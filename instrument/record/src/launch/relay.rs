@@ -1,6 +1,6 @@
 //! How the outer form reaches ranks on other hosts, without changing the user's command line.
 //!
-//! Open MPI 4 starts each rank through a fork agent if one is set: a command that is put before the
+//! Open MPI starts each rank through an agent if one is set: a command that is put before the
 //! program. If the agent is this command with the settings as one word, it does on every host what
 //! the inner form does. (Forwarding variables instead would conflict with a `-x` of the user.)
 
@@ -20,8 +20,8 @@ use super::process::become_program;
 use super::program::{check_executable, find_program};
 use super::{cannot_run, pass_settings};
 
-/// The variable that sets Open MPI's fork agent.
-pub(super) const FORK_AGENT: &str = "OMPI_MCA_orte_fork_agent";
+/// The variables that set the agent: of Open MPI 4, and of PRRTE, the launcher of Open MPI 5.
+pub(super) const AGENTS: [&str; 2] = ["OMPI_MCA_orte_fork_agent", "PRTE_MCA_odls_base_exec_agent"];
 
 /// What an agent has to know. Paths are bytes, since they need not be UTF-8.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ struct Relayed {
     records: bool,
 }
 
-/// The value of the fork agent's variable; `None` if it cannot be expressed (it is split at blanks,
+/// The value of these variables; `None` if it cannot be expressed (it is split at blanks,
 /// and has no way to quote them).
 pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result<Option<OsString>> {
     let own = std::env::current_exe().context("finding this command's own file")?;
