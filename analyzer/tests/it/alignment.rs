@@ -7,7 +7,6 @@ use collbench_analyzer::{AlignmentMethod, Analysis, Options, RunFiles, analyze};
 use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::write::file_header;
 use collbench_formats::{Layer, RankTrace};
-use collbench_generate::generate;
 
 /// Barriers that everybody leaves at the same instant, on four hosts with clocks of their own.
 fn scenario(exchanges: &str, wander: &str) -> String {
@@ -88,11 +87,12 @@ fn generated(exchanges: &str) -> tempfile::TempDir {
 }
 
 fn generated_with(exchanges: &str, wander: &str) -> tempfile::TempDir {
+    generated_from(&scenario(exchanges, wander))
+}
+
+fn generated_from(scenario: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let out = directory.path().join("trace");
-    let file = directory.path().join("scenario.toml");
-    std::fs::write(&file, scenario(exchanges, wander)).unwrap();
-    generate(&file, &out, None, false).unwrap();
+    crate::seeds::trace_in(directory.path(), scenario, None);
     directory
 }
 
@@ -270,10 +270,7 @@ fn worst_of_marks(analysis: &Analysis) -> i64 {
 
 #[test]
 fn messages_follow_clocks_that_wander_more_closely_than_collectives_do() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
-    std::fs::write(&file, MARKED).unwrap();
-    generate(&file, &directory.path().join("trace"), None, false).unwrap();
+    let directory = generated_from(MARKED);
     let by_messages = analysis(&directory, AlignmentMethod::Smooth);
     hide_messages(&directory.path().join("trace"));
     let by_collectives = analysis(&directory, AlignmentMethod::Smooth);
@@ -322,15 +319,11 @@ fn the_errors_of_all_pairs_are_told_over_the_run() {
 
 #[test]
 fn one_host_has_no_errors_and_breaks_no_causality() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
     let scenario = scenario("", "");
     let (before, rest) = scenario.split_once("[[hosts]]").unwrap();
     let (_, program) = rest.split_once("[latency]").unwrap();
     let one = format!("{before}[[hosts]]\nname = \"a\"\nranks = 4\n[latency]{program}");
-    std::fs::write(&file, one).unwrap();
-    generate(&file, &directory.path().join("trace"), None, false).unwrap();
-    let analysis = analysis(&directory, AlignmentMethod::Smooth);
+    let analysis = analysis(&generated_from(&one), AlignmentMethod::Smooth);
     assert!(analysis.clock.errors.is_none());
     let violations = &analysis.clock.violations;
     let counts = [violations.checked, violations.before, violations.after];
@@ -340,15 +333,11 @@ fn one_host_has_no_errors_and_breaks_no_causality() {
 /// The only operation of a run in which a rank of host b comes `late_ns` after all others, and the
 /// uncertainty of that host.
 fn with_a_late_rank(late_ns: u64) -> (u64, u64, u64, i64) {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
     let late =
         format!("work = [{{ constant_ns = 1000000 }}, {{ constant_ns = {late_ns}, ranks = [1] }}]");
     let scenario = scenario("[exchanges]\none_way_ns = 100000", "")
         .replace("work = [{ exponential_ns = 1000000 }]", &late);
-    std::fs::write(&file, scenario).unwrap();
-    generate(&file, &directory.path().join("trace"), None, false).unwrap();
-    let analysis = analysis(&directory, AlignmentMethod::Smooth);
+    let analysis = analysis(&generated_from(&scenario), AlignmentMethod::Smooth);
     let barrier = &analysis.operations[0];
     let resolved: u64 = barrier.last_arrivals.iter().sum();
     let uncertainty_ns = analysis.clock.hosts[1].uncertainty_ns.unwrap();

@@ -25,10 +25,7 @@ steps = [
 
 fn trace_in(directory: &Path) -> (PathBuf, PathBuf) {
     guard_mappings();
-    let scenario = directory.join("scenario.toml");
-    fs::write(&scenario, SCENARIO).unwrap();
-    let trace = directory.join("trace");
-    collbench_generate::generate(&scenario, &trace, None, true).unwrap();
+    let trace = crate::seeds::trace_in(directory, SCENARIO, None);
     let mut files: Vec<PathBuf> = fs::read_dir(&trace)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -312,10 +312,7 @@ fn generated(scenario: &str, repeat: Option<u32>, partitions: &[Partition]) {
         text = lines.collect();
     }
     let directory = tempfile::tempdir().unwrap();
-    let shorter = directory.path().join("scenario.toml");
-    std::fs::write(&shorter, text).unwrap();
-    let trace = directory.path().join("trace");
-    collbench_generate::generate(&shorter, &trace, Some(7), false).unwrap();
+    let trace = crate::seeds::trace_in(directory.path(), &text, Some(7));
     are_alike(&trace, &Selection::default(), partitions);
 }
 

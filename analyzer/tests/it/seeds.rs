@@ -1,6 +1,7 @@
 //! Scenarios whose truth is known, generated with several seeds.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 
@@ -24,6 +25,15 @@ pub(crate) fn each_seed(folder: &str, scenario: &str, mut check: impl FnMut(&Ana
         let _checked = Checked(scenario, seed);
         check(&analysis_of(&file, Some(seed)));
     }
+}
+
+/// The trace of a scenario, in a folder; without a seed, with its own.
+pub(crate) fn trace_in(folder: &Path, scenario: &str, seed: Option<u64>) -> PathBuf {
+    let file = folder.join("scenario.toml");
+    fs::write(&file, scenario).unwrap();
+    let trace = folder.join("trace");
+    collbench_generate::generate(&file, &trace, seed, true).unwrap();
+    trace
 }
 
 /// Analyses a scenario, whose path is relative to the crate; without a seed, with its own.

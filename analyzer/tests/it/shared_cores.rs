@@ -26,10 +26,7 @@ const AT: usize = 236;
 /// The analysis of a trace whose recorder noted these cores of each rank: usable, online, set.
 fn with_cores(cores: &[(u16, u16, u64)]) -> Analysis {
     let directory = tempfile::tempdir().unwrap();
-    let scenario = directory.path().join("scenario.toml");
-    fs::write(&scenario, SCENARIO).unwrap();
-    let trace = directory.path().join("trace");
-    collbench_generate::generate(&scenario, &trace, None, true).unwrap();
+    let trace = crate::seeds::trace_in(directory.path(), SCENARIO, None);
     for (rank, &(usable, online, set)) in cores.iter().enumerate() {
         note(&trace, rank, usable, online, set);
     }

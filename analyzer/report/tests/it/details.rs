@@ -51,9 +51,7 @@ fn scenario() -> String {
 /// The trace, made once.
 static TRACE: LazyLock<TempDir> = LazyLock::new(|| {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
-    std::fs::write(&file, scenario()).unwrap();
-    collbench_generate::generate(&file, &directory.path().join("trace"), None, false).unwrap();
+    crate::generated::trace_in(directory.path(), &scenario(), None);
     directory
 });
 

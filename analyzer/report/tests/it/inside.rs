@@ -525,10 +525,7 @@ fn neither_threads_nor_the_length_of_chunks_show_inside() {
 /// What a person sees of the trace of a scenario: the screen, on one line, and the pictures.
 fn shown(scenario: &str) -> (String, BTreeMap<String, String>) {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
-    let trace = directory.path().join("trace");
-    fs::write(&file, scenario).unwrap();
-    collbench_generate::generate(&file, &trace, None, false).unwrap();
+    let trace = generated::trace_in(directory.path(), scenario, None);
     let screen = generated::printed(&[trace.to_str().unwrap()]);
     let pictures = fs::read_dir(trace.join("report")).unwrap();
     let pictures = pictures.map(|entry| {

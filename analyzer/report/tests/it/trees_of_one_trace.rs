@@ -4,7 +4,6 @@
 use std::fs;
 
 use collbench_analyzer::{Analysis, Selection};
-use collbench_generate::generate;
 use collbench_report::write_report;
 
 /// Four ranks of one host, in one gred or in two levels, and an operation over no tree.
@@ -44,10 +43,7 @@ steps = [
 "#;
 
 fn generated(directory: &std::path::Path) -> Analysis {
-    let file = directory.join("scenario.toml");
-    let trace = directory.join("trace");
-    fs::write(&file, SCENARIO).unwrap();
-    generate(&file, &trace, Some(7), false).unwrap();
+    let trace = crate::generated::trace_in(directory, SCENARIO, Some(7));
     crate::built::analyze(&trace, &Selection::default())
 }
 

@@ -27,13 +27,19 @@ pub fn scenarios(folders: &[&str]) -> Vec<PathBuf> {
     files
 }
 
+/// The trace of a scenario, in a folder; without a seed, with its own.
+pub fn trace_in(folder: &Path, scenario: &str, seed: Option<u64>) -> PathBuf {
+    let file = folder.join("scenario.toml");
+    fs::write(&file, scenario).unwrap();
+    let trace = folder.join("trace");
+    collbench_generate::generate(&file, &trace, seed, true).unwrap();
+    trace
+}
+
 /// The analysis of a generated trace; without a seed, with that of the scenario.
 pub fn analysis(scenario: &str, seed: Option<u64>) -> Analysis {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
-    let trace = directory.path().join("trace");
-    fs::write(&file, scenario).unwrap();
-    collbench_generate::generate(&file, &trace, seed, false).unwrap();
+    let trace = trace_in(directory.path(), scenario, seed);
     crate::built::analyze(&trace, &Selection::default())
 }
 
@@ -70,16 +76,13 @@ pub fn case(scenario: &str) -> Case {
 
 pub fn case_with(scenario: &str, options: &[&str]) -> Case {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
-    let trace = directory.path().join("trace");
-    fs::write(&file, scenario).unwrap();
+    let trace = trace_in(directory.path(), scenario, None);
     let run = |command: &mut Command| {
         let output = command.output().unwrap();
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{words}");
         output.stdout
     };
-    collbench_generate::generate(&file, &trace, None, false).unwrap();
     let analysis = run(Command::new(env!("CARGO_BIN_EXE_collbench-analyze"))
         .args(["--format", "json", "--no-pictures"])
         .args(options)

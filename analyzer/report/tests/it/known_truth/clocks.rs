@@ -72,7 +72,7 @@ fn chunks_of_any_length_give_the_same() {
     for chunk_calls in ["1", "7", "50", "100000"] {
         let length = format!("chunk_calls = {chunk_calls}");
         let scenario = with(EVERYTHING, &[("chunk_calls = 50", &length)]);
-        let trace = generate(directory.path(), &scenario, None);
+        let trace = trace_in(directory.path(), &scenario, None);
         seen.push(analyze(&trace, &[]).1);
     }
     assert!(seen.iter().all(|bytes| *bytes == seen[0]));

@@ -17,7 +17,7 @@ fn neither_file_names_nor_threads_change_a_byte() {
     let killed = format!("{EVERYTHING}\n[[faults]]\nrank = 2\nkilled_after_calls = 400\n");
     for scenario in [EVERYTHING, HOSTS, &killed] {
         let directory = tempfile::tempdir().unwrap();
-        let trace = generate(directory.path(), scenario, None);
+        let trace = trace_in(directory.path(), scenario, None);
         let first = analyze(&trace, &["--threads", "1"]);
         assert!(first == analyze(&trace, &["--threads", "2"]));
         let mut files: Vec<PathBuf> = fs::read_dir(&trace)
@@ -53,7 +53,7 @@ fn a_common_shift_of_all_clocks_changes_nothing() {
         "uptime_ns = 9000000000000000\nstarted_unix_ns = 1\n",
     ] {
         let scenario = with(EVERYTHING, &[("seed = 11", &format!("seed = 11\n{shift}"))]);
-        let trace = generate(directory.path(), &scenario, None);
+        let trace = trace_in(directory.path(), &scenario, None);
         seen.push(analyze(&trace, &[]));
     }
     assert!(seen.iter().all(|found| *found == seen[0]));

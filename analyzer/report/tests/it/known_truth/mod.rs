@@ -10,6 +10,8 @@ use collbench_formats::{Operation, Semantics};
 use proptest::prelude::*;
 use serde_json::Value;
 
+use crate::generated::trace_in;
+
 mod clocks;
 mod damage;
 mod imbalance;
@@ -39,15 +41,6 @@ fn run(command: &mut Command) -> Output {
     command.output().expect("the command can be started")
 }
 
-/// The trace of a scenario, drawn with another seed than its own, if there is one.
-fn generate(directory: &Path, scenario: &str, seed: Option<u64>) -> PathBuf {
-    let file = directory.join("scenario.toml");
-    fs::write(&file, scenario).unwrap();
-    let out = directory.join("trace");
-    collbench_generate::generate(&file, &out, seed, true).unwrap();
-    out
-}
-
 /// Exit status and the bytes on stdout.
 fn analyze(trace: &Path, more: &[&str]) -> (i32, Vec<u8>) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_collbench-analyze"));
@@ -73,7 +66,7 @@ impl Case {
 
     fn with(scenario: &str, seed: Option<u64>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let trace = generate(directory.path(), scenario, seed);
+        let trace = trace_in(directory.path(), scenario, seed);
         let truth = json(&fs::read(trace.join("truth.json")).unwrap());
         let (status, stdout) = analyze(&trace, &[]);
         Self {

@@ -56,7 +56,7 @@ fn what_begins_before_it_is_waited_for_comes_back_exactly() {
 #[test]
 fn neither_threads_nor_the_length_of_chunks_show_in_nonblocking_results() {
     let directory = tempfile::tempdir().unwrap();
-    let trace = generate(directory.path(), NONBLOCKING, None);
+    let trace = trace_in(directory.path(), NONBLOCKING, None);
     let (_, expected) = analyze(&trace, &["--threads", "1"]);
     assert!(analyze(&trace, &["--threads", "3"]).1 == expected);
     for length in [1, 7, 2000] {
@@ -69,7 +69,7 @@ fn neither_threads_nor_the_length_of_chunks_show_in_nonblocking_results() {
 #[test]
 fn the_phases_of_a_program_divide_its_calls() {
     let directory = tempfile::tempdir().unwrap();
-    let trace = generate(directory.path(), NONBLOCKING, None);
+    let trace = trace_in(directory.path(), NONBLOCKING, None);
     let of = |level: &str| {
         let (status, stdout) = analyze(&trace, &["--phase", level]);
         assert_eq!(status, 0);

@@ -199,7 +199,7 @@ fn paths_to_a_root_and_from_it_are_whole() {
 #[test]
 fn the_document_does_not_depend_on_the_number_of_threads() {
     let directory = tempfile::tempdir().unwrap();
-    let trace = generate(directory.path(), OWN_TREES, None);
+    let trace = trace_in(directory.path(), OWN_TREES, None);
     let (_, one) = analyze(&trace, &["--threads", "1"]);
     for threads in ["2", "5"] {
         assert!(

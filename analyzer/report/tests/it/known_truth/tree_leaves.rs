@@ -105,7 +105,7 @@ fn threads_without_calls_belong_to_the_call_of_their_process() {
 fn where_threads_are_found_does_not_depend_on_the_threads_of_the_analysis() {
     let directory = tempfile::tempdir().unwrap();
     let scenario = THREADS.replace("repeat = 60", "repeat = 1500");
-    let trace = generate(directory.path(), &scenario, None);
+    let trace = trace_in(directory.path(), &scenario, None);
     let (_, one) = analyze(&trace, &["--threads", "1"]);
     let document = json(&one);
     assert_eq!(number(&tree(&document, "MPI_Bcast")["own"]["without"]), 0);
