@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use collbench_formats::{Communicator, Definition, ROOT_IS_ME, RankTrace, Semantics};
+use collbench_formats::{Communicator, Definition, ROOT_IS_ME, RankTrace, Record, Semantics};
 
 use super::*;
 
@@ -33,6 +33,11 @@ fn rank_files(directory: &tempfile::TempDir) -> Vec<Vec<u8>> {
     files.into_iter().map(|(_, bytes)| bytes).collect()
 }
 
+/// The records of a file, chunk by chunk.
+fn records(trace: &RankTrace<'_>) -> impl Iterator<Item = Record> {
+    trace.chunks.iter().flat_map(|chunk| chunk.records.iter())
+}
+
 /// A call from the files: (group, rank) in the communicator, semantics, whether it is the root,
 /// enter, leave.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +62,7 @@ fn instances(files: &[Vec<u8>]) -> BTreeMap<(u64, u64), Vec<FoundCall>> {
             }
         }
         let mut positions: BTreeMap<u32, u64> = BTreeMap::new();
-        for record in trace.chunks.iter().flat_map(|chunk| chunk.records.iter()) {
+        for record in records(&trace) {
             let operation = record.operation().unwrap();
             let semantics = operation.semantics();
             if record.is_internal() || !semantics.is_matched() {
@@ -130,13 +135,12 @@ fn the_files_have_the_calls_that_the_truth_counts() {
     for (bytes, of_rank) in rank_files(&directory).iter().zip(&truth.ranks) {
         let trace = RankTrace::parse(bytes).unwrap();
         assert_eq!(trace.damage, []);
-        let records = || trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
-        assert!(records().is_sorted_by_key(|record| record.enter.get()));
-        assert_eq!(records().count() as u64, of_rank.records);
-        let is_counted = |record: &collbench_formats::Record| {
-            !record.is_internal() && record.operation().unwrap().is_counted()
-        };
-        assert_eq!(records().filter(is_counted).count() as u64, of_rank.calls);
+        assert!(records(&trace).is_sorted_by_key(|record| record.enter.get()));
+        assert_eq!(records(&trace).count() as u64, of_rank.records);
+        let is_counted =
+            |record: &Record| !record.is_internal() && record.operation().unwrap().is_counted();
+        let n_counted = records(&trace).filter(is_counted).count();
+        assert_eq!(n_counted as u64, of_rank.calls);
         assert!(of_rank.internal_calls > 0);
     }
 }
@@ -154,7 +158,7 @@ fn sequence_tables_say_how_many_calls_came_before() {
             for chunk in &chunks {
                 let opened = chunk.records.first().unwrap().enter.get();
                 for entry in chunk.sequences {
-                    let is_on_it = |record: &collbench_formats::Record| {
+                    let is_on_it = |record: &Record| {
                         record.communicator.get() == entry.communicator.get()
                             && record.operation().unwrap().semantics().is_matched()
                             && !record.is_internal()
@@ -193,11 +197,7 @@ fn the_times_of_a_scenario_are_the_same_on_every_machine() {
         .map(|bytes| {
             let trace = RankTrace::parse(bytes).unwrap();
             // FNV-1a of all times.
-            let times = trace
-                .chunks
-                .iter()
-                .flat_map(|chunk| chunk.records.iter())
-                .flat_map(|record| [record.enter.get(), record.leave.get()]);
+            let times = records(&trace).flat_map(|record| [record.enter.get(), record.leave.get()]);
             times
                 .flat_map(u64::to_le_bytes)
                 .fold(0x811c_9dc5, |sum, byte| {
@@ -220,11 +220,7 @@ fn a_killed_rank_has_its_calls_and_the_others_wait_for_it() {
         let files = rank_files(&directory);
         for (rank, bytes) in files.iter().enumerate() {
             let trace = RankTrace::parse(bytes).unwrap();
-            let records: Vec<_> = trace
-                .chunks
-                .iter()
-                .flat_map(|chunk| chunk.records.iter())
-                .collect();
+            let records: Vec<_> = records(&trace).collect();
             // MPI_Init included.
             let expected = if rank == 1 { n_records } else { 52 };
             assert_eq!(records.len(), expected);
@@ -252,12 +248,8 @@ fn the_truth_of_a_truncated_file_is_what_is_left() {
         let (directory, truth) = written(&format!("{head}{cut}\n"), None);
         let files = rank_files(&directory);
         let trace = RankTrace::parse(&files[1]).unwrap();
-        let n = trace
-            .chunks
-            .iter()
-            .map(|chunk| chunk.records.len())
-            .sum::<usize>();
-        assert_eq!(truth.ranks[1].records, n as u64, "{cut}");
+        let n = records(&trace).count() as u64;
+        assert_eq!(truth.ranks[1].records, n, "{cut}");
         let reduce = &truth.operations[0];
         assert_eq!(reduce.instances, truth.ranks[1].calls);
         assert_eq!(reduce.incomplete, 100 - reduce.instances);

@@ -44,13 +44,38 @@ fn process(rank: u32, modules: &[&str], sites: &[(&str, u64)]) -> TestProcess {
             module: module.map_or(NO_MODULE, |at| at as u32),
             address: *address,
         };
-        process.definitions.push(Definition::CallSite(CallSite {
-            index,
-            frames: vec![frame],
-            is_whole: true,
-        }));
+        process.definitions.push(call_site(index, vec![frame]));
     }
     process
+}
+
+fn call_site(index: u32, frames: Vec<SiteFrame>) -> Definition {
+    Definition::CallSite(CallSite {
+        index,
+        frames,
+        is_whole: true,
+    })
+}
+
+fn script_function(index: u32, file: &str, name: &str) -> Definition {
+    Definition::ScriptFunction(ScriptFunction {
+        index,
+        file: file.to_owned(),
+        name: name.to_owned(),
+    })
+}
+
+/// A line of a function of a script.
+fn script_line(function: u64, line: u64) -> SiteFrame {
+    SiteFrame {
+        module: SCRIPT,
+        address: function << 32 | line,
+    }
+}
+
+/// Both processes, with the same modules and call sites.
+fn both(modules: &[&str], sites: &[(&str, u64)]) -> Vec<TestProcess> {
+    (0..2).map(|rank| process(rank, modules, sites)).collect()
 }
 
 /// (address, ranks, calls, time, wait) of the places of an operation.
@@ -107,9 +132,7 @@ fn calls_are_those_of_the_last_note_and_places_of_several_ranks_are_one() {
 #[test]
 fn calls_that_follow_from_those_before_need_no_note() {
     let places_of = [("/tmp/app", 16), ("/tmp/app", 32), ("/tmp/app", 48)];
-    let mut processes: Vec<TestProcess> = (0..2)
-        .map(|rank| process(rank, &["/tmp/app"], &places_of))
-        .collect();
+    let mut processes = both(&["/tmp/app"], &places_of);
     let mut n_notes = 0;
     for process in &mut processes {
         // The first rounds of the loop are noted; afterwards each call is expected where it is.
@@ -135,9 +158,7 @@ fn calls_that_follow_from_those_before_need_no_note() {
 
 #[test]
 fn other_builds_are_other_places_and_generated_code_is_in_no_file() {
-    let mut processes: Vec<TestProcess> = (0..2)
-        .map(|rank| process(rank, &["/opt/app"], &[("/opt/app", 16), ("", 0x7f00)]))
-        .collect();
+    let mut processes = both(&["/opt/app"], &[("/opt/app", 16), ("", 0x7f00)]);
     for process in &mut processes {
         process.call(site(0)).call(barrier((100, 200)));
         process.call(site_at(1, 200)).call(barrier((300, 400)));
@@ -153,9 +174,7 @@ fn other_builds_are_other_places_and_generated_code_is_in_no_file() {
 
 #[test]
 fn a_chunk_begins_at_an_unknown_place_and_so_does_what_a_note_does_not_know() {
-    let mut processes: Vec<TestProcess> = (0..2)
-        .map(|rank| process(rank, &["/tmp/app"], &[("/tmp/app", 16)]))
-        .collect();
+    let mut processes = both(&["/tmp/app"], &[("/tmp/app", 16)]);
     for process in &mut processes {
         process.call(site(0)).call(barrier((100, 200)));
         process
@@ -184,9 +203,7 @@ fn a_chunk_begins_at_an_unknown_place_and_so_does_what_a_note_does_not_know() {
 
 #[test]
 fn a_nonblocking_operation_is_called_where_it_is_initiated() {
-    let mut processes: Vec<TestProcess> = (0..2)
-        .map(|rank| process(rank, &["/tmp/app"], &[("/tmp/app", 16), ("/tmp/app", 32)]))
-        .collect();
+    let mut processes = both(&["/tmp/app"], &[("/tmp/app", 16), ("/tmp/app", 32)]);
     for process in &mut processes {
         let of = initiation(0, 0);
         process.call(site(0));
@@ -200,9 +217,7 @@ fn a_nonblocking_operation_is_called_where_it_is_initiated() {
 
 #[test]
 fn a_rank_that_hangs_is_at_the_place_of_its_call() {
-    let mut processes: Vec<TestProcess> = (0..2)
-        .map(|rank| process(rank, &["/tmp/app"], &[("/tmp/app", 16), ("/tmp/app", 32)]))
-        .collect();
+    let mut processes = both(&["/tmp/app"], &[("/tmp/app", 16), ("/tmp/app", 32)]);
     for process in &mut processes {
         process.is_finalized = false;
         process.call(site(0)).call(barrier((100, 200)));
@@ -219,9 +234,7 @@ fn a_rank_that_hangs_is_at_the_place_of_its_call() {
 
 #[test]
 fn places_do_not_depend_on_the_window_nor_on_what_is_selected_beside_them() {
-    let mut processes: Vec<TestProcess> = (0..2)
-        .map(|rank| process(rank, &["/tmp/app"], &[("/tmp/app", 16), ("/tmp/app", 32)]))
-        .collect();
+    let mut processes = both(&["/tmp/app"], &[("/tmp/app", 16), ("/tmp/app", 32)]);
     for (process, late) in processes.iter_mut().zip([0, 7]) {
         for i in 1..300u64 {
             process.call(site_at((i % 7 == 0).into(), i * 100 - 50));
@@ -254,33 +267,20 @@ fn a_line_of_a_script_is_the_same_place_in_all_processes() {
                 names.reverse();
             }
             for (index, name) in (0..).zip(names) {
-                process
-                    .definitions
-                    .push(Definition::ScriptFunction(ScriptFunction {
-                        index,
-                        file: "/x/solver.py".to_owned(),
-                        name: name.to_owned(),
-                    }));
+                let function = script_function(index, "/x/solver.py", name);
+                process.definitions.push(function);
             }
-            let script = |function: u64, line: u64| SiteFrame {
-                module: SCRIPT,
-                address: function << 32 | line,
-            };
             let interpreter = SiteFrame {
                 module: 0,
                 address: 64,
             };
             // The last one is of no function: damage.
             let ways = [
-                vec![interpreter, script(rank.into(), 12)],
-                vec![interpreter, script(9, 3)],
+                vec![interpreter, script_line(rank.into(), 12)],
+                vec![interpreter, script_line(9, 3)],
             ];
             for (index, frames) in (0..).zip(ways) {
-                process.definitions.push(Definition::CallSite(CallSite {
-                    index,
-                    frames,
-                    is_whole: true,
-                }));
+                process.definitions.push(call_site(index, frames));
             }
             process
         })
@@ -301,31 +301,13 @@ fn a_line_of_a_script_is_the_same_place_in_all_processes() {
 
 /// A trace with a call from each of these lines of one function, and the time of each in ns.
 fn with_lines(lines: &[(u32, u64)]) -> Analysis {
-    let mut processes: Vec<TestProcess> = (0..2)
-        .map(|rank| {
-            let mut process = process(rank, &["/tmp/python"], &[]);
-            process
-                .definitions
-                .push(Definition::ScriptFunction(ScriptFunction {
-                    index: 0,
-                    file: "solver.py".to_owned(),
-                    name: "solve".to_owned(),
-                }));
-            for (index, (line, _)) in (0..).zip(lines) {
-                process.definitions.push(Definition::CallSite(CallSite {
-                    index,
-                    frames: vec![SiteFrame {
-                        module: SCRIPT,
-                        address: (*line).into(),
-                    }],
-                    is_whole: true,
-                }));
-            }
-            process
-        })
-        .collect();
+    let mut processes = both(&["/tmp/python"], &[]);
     for process in &mut processes {
-        for (index, (_, ns)) in (0..).zip(lines) {
+        let function = script_function(0, "solver.py", "solve");
+        process.definitions.push(function);
+        for (index, (line, ns)) in (0..).zip(lines) {
+            let frames = vec![script_line(0, (*line).into())];
+            process.definitions.push(call_site(index, frames));
             let at = 10_000 * u64::from(index) + 1000;
             process.call(site_at(index, at - 1));
             process.call(barrier((at, at + ns)));

@@ -39,6 +39,16 @@ impl World {
         }
     }
 
+    /// The tree of a rule for calls without a root, in any order.
+    fn tree(&self, rule: &Rule) -> Result<Wrappers, Unfit> {
+        self.tree_to(rule, None)
+    }
+
+    /// The tree of a rule for calls with or without a root, in any order.
+    fn tree_to(&self, rule: &Rule, root: Option<u32>) -> Result<Wrappers, Unfit> {
+        resolve(rule, root, Order::Any, self.members())
+    }
+
     fn n_ranks(&self) -> u32 {
         self.places.len() as u32
     }
@@ -73,14 +83,13 @@ fn shaped(joins: &[(Level, Shape)]) -> Rule {
 }
 
 fn of_shape(shape: Shape, n: usize) -> Wrappers {
-    let world = World::of(&vec![0; n]);
-    resolve(
-        &shaped(&[(Level::Rank, shape)]),
-        None,
-        Order::Any,
-        world.members(),
-    )
-    .unwrap()
+    let rule = shaped(&[(Level::Rank, shape)]);
+    World::of(&vec![0; n]).tree(&rule).unwrap()
+}
+
+/// What the wrappers are, and their owners.
+fn listed(wrappers: &[Wrapper]) -> Vec<(WrapperKind, u32)> {
+    wrappers.iter().map(|of| (of.kind, of.owner)).collect()
 }
 
 fn kinds(tree: &Wrappers, kind: WrapperKind) -> impl Iterator<Item = &Wrapper> {
@@ -161,11 +170,10 @@ fn the_tree_of_the_paper_crosses_to_one_root() {
     // Three hosts, the ranks of each joined by a gred of its own, and these on the first one.
     let world = World::of(&[0, 0, 1, 1, 1, 2, 2, 2]);
     let rule = shaped(&[(Level::Rank, Shape::Linear), (Level::Host, Shape::Linear)]);
-    let tree = resolve(&rule, None, Order::Any, world.members()).unwrap();
-    let listed: Vec<_> = tree.all().iter().map(|of| (of.kind, of.owner)).collect();
+    let tree = world.tree(&rule).unwrap();
     use WrapperKind::{Core, Gred, Proxy};
     assert_eq!(
-        listed,
+        listed(tree.all()),
         [
             (Gred, 0),
             (Gred, 2),
@@ -192,18 +200,11 @@ fn an_exchange_is_at_the_bottom_and_linear_elsewhere() {
     let rule = shaped(&everywhere);
     let tree = resolve(&rule, None, Order::OfRanks, world.members()).unwrap();
     let bottommost = tree.bottommost();
-    assert_eq!(
-        (bottommost.kind, bottommost.level),
-        (WrapperKind::Exchange, Level::Site)
-    );
+    assert_eq!(bottommost.kind, WrapperKind::Exchange);
+    assert_eq!(bottommost.level, Level::Site);
     assert_eq!(bottommost.contributors.len(), 2);
-    assert_eq!(
-        (
-            kinds(&tree, WrapperKind::Proxy).count(),
-            n_crossings(&tree, Level::Host)
-        ),
-        (2, 2)
-    );
+    assert_eq!(kinds(&tree, WrapperKind::Proxy).count(), 2);
+    assert_eq!(n_crossings(&tree, Level::Host), 2);
     // On one site its hosts exchange, and on one host its ranks.
     for (ranks, level) in [(0..4, Level::Host), (0..2, Level::Rank)] {
         let part = Members {
@@ -211,15 +212,10 @@ fn an_exchange_is_at_the_bottom_and_linear_elsewhere() {
             ..world.members()
         };
         let tree = resolve(&rule, None, Order::Any, part).unwrap();
-        assert_eq!(
-            (
-                tree.bottommost().level,
-                kinds(&tree, WrapperKind::Exchange).count()
-            ),
-            (level, 1)
-        );
+        assert_eq!(tree.bottommost().level, level);
+        assert_eq!(kinds(&tree, WrapperKind::Exchange).count(), 1);
     }
-    let refused = resolve(&rule, Some(1), Order::Any, world.members());
+    let refused = world.tree_to(&rule, Some(1));
     assert_eq!(refused, Err(Unfit::Exchange));
 }
 
@@ -243,42 +239,16 @@ fn spelled() -> Vec<Node> {
 #[test]
 fn nodes_that_are_spelled_out_get_proxies_and_a_core() {
     let world = World::of(&[0, 0, 1, 1]);
-    let tree = resolve(
-        &rule(Form::Nodes(spelled())),
-        None,
-        Order::Any,
-        world.members(),
-    )
-    .unwrap();
+    let rule = rule(Form::Nodes(spelled()));
+    let tree = world.tree(&rule).unwrap();
     use WrapperKind::{Core, Gred, Proxy};
-    let listed: Vec<_> = tree.all().iter().map(|of| (of.kind, of.owner)).collect();
-    assert_eq!(
-        listed,
-        [(Proxy, 0), (Proxy, 1), (Gred, 2), (Gred, 3), (Core, 3)]
-    );
+    let expected = [(Proxy, 0), (Proxy, 1), (Gred, 2), (Gred, 3), (Core, 3)];
+    assert_eq!(listed(tree.all()), expected);
     // The result is handed over to a root elsewhere.
-    let tree = resolve(
-        &rule(Form::Nodes(spelled())),
-        Some(1),
-        Order::Any,
-        world.members(),
-    )
-    .unwrap();
-    let end: Vec<_> = tree.all()[4..]
-        .iter()
-        .map(|of| (of.kind, of.owner))
-        .collect();
-    assert_eq!(end, [(Proxy, 3), (Core, 1)]);
-    let other = World::of(&[0, 0, 1]);
-    assert_eq!(
-        resolve(
-            &rule(Form::Nodes(spelled())),
-            None,
-            Order::Any,
-            other.members()
-        ),
-        Err(Unfit::Ranks { nodes: 4, ranks: 3 })
-    );
+    let tree = world.tree_to(&rule, Some(1)).unwrap();
+    assert_eq!(listed(&tree.all()[4..]), [(Proxy, 3), (Core, 1)]);
+    let refused = World::of(&[0, 0, 1]).tree(&rule);
+    assert_eq!(refused, Err(Unfit::Ranks { nodes: 4, ranks: 3 }));
 }
 
 #[test]
@@ -290,7 +260,7 @@ fn collectors_of_a_node_and_of_its_proxy_are_its_own() {
         after: false,
     });
     let world = World::of(&[0, 0, 0, 1]);
-    let tree = resolve(&rule(Form::Nodes(nodes)), None, Order::Any, world.members()).unwrap();
+    let tree = world.tree(&rule(Form::Nodes(nodes))).unwrap();
     let gred = kinds(&tree, WrapperKind::Gred).next().unwrap();
     assert_eq!(gred.collectors, Collectors::NONE);
     let proxies: Vec<bool> = kinds(&tree, WrapperKind::Proxy)
@@ -305,7 +275,7 @@ fn nodes_in_a_wrong_order_or_of_ranks_that_are_not_there_are_an_error() {
     let refused = |change: fn(&mut Vec<Node>)| {
         let mut nodes = spelled();
         change(&mut nodes);
-        resolve(&rule(Form::Nodes(nodes)), None, Order::Any, world.members()).unwrap_err()
+        world.tree(&rule(Form::Nodes(nodes))).unwrap_err()
     };
     let wrong = [
         refused(|nodes| nodes[1].owner = 9),
@@ -327,9 +297,9 @@ fn hosts_are_in_the_order_in_which_they_are_named() {
             hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
         }))
     };
-    let tree = resolve(&form(&["h2", "h*"]), None, Order::Any, world.members()).unwrap();
+    let tree = world.tree(&form(&["h2", "h*"])).unwrap();
     assert_eq!(tree.order(), [2, 0, 3, 1]);
-    let refused = resolve(&form(&["h2", "h1"]), None, Order::Any, world.members());
+    let refused = world.tree(&form(&["h2", "h1"]));
     assert_eq!(refused, Err(Unfit::Host("h0".into())));
 }
 
@@ -478,7 +448,7 @@ proptest! {
         let rule = rule(Form::Shaped(form.clone()));
         for call_root in [None, Some(root)] {
             // A tree that is not whole is an error here.
-            let tree = match resolve(&rule, call_root, Order::Any, world.members()) {
+            let tree = match world.tree_to(&rule, call_root) {
                 Err(Unfit::Exchange) if call_root.is_some() => continue,
                 found => found.unwrap(),
             };
@@ -512,7 +482,7 @@ proptest! {
         world in any_world(), form in any_form(),
     ) {
         let rule = rule(Form::Shaped(form.clone()));
-        let tree = resolve(&rule, None, Order::Any, world.members()).unwrap();
+        let tree = world.tree(&rule).unwrap();
         let exchange = match tree.bottommost().kind {
             WrapperKind::Exchange => Some(tree.bottommost().level),
             _ => None,
@@ -594,8 +564,7 @@ proptest! {
             place.host = 31 - place.host;
         }
         let rule = rule(Form::Shaped(form));
-        let [one, other] = [&world, &other]
-            .map(|world| resolve(&rule, None, Order::Any, world.members()).unwrap());
+        let [one, other] = [&world, &other].map(|world| world.tree(&rule).unwrap());
         prop_assert_eq!(one.all(), other.all());
     }
 }
