@@ -4,13 +4,13 @@ use collbench_analyzer::RunFiles;
 use collbench_analyzer::results::Remark;
 use collbench_analyzer::steps::{Adder, Clocks, Communicators, Merge, Outcome, Run, match_calls};
 use collbench_formats::{
-    CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Operation,
-    PersistentCollective, Record, Running, UNKNOWN_COMMUNICATOR,
+    CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Operation, Record, Running,
+    UNKNOWN_COMMUNICATOR,
 };
 
 use crate::built::{
     START, TestChunk, TestTrace, analyze_in_windows, begin, call, codes, communicator, complete,
-    initiation, inter, message, only, shown, split, start, started, totals,
+    counts, initiation, inter, message, only, shown, split, start, started, totals,
 };
 
 /// Number of complete instances.
@@ -66,10 +66,7 @@ fn the_nth_call_of_each_rank_is_the_nth_instance_however_far_apart_in_time() {
     }
     let analysis = trace.analyze();
     let reduce = only(&analysis, "MPI_Reduce");
-    assert_eq!(
-        (reduce.instances, reduce.incomplete, reduce.calls),
-        (100, 0, 200)
-    );
+    assert_eq!(counts(reduce), [100, 0, 200]);
     assert_eq!(
         totals(reduce)["lag"].unwrap().1,
         (0..100).map(|n| 1_000_000 + 9 * n).sum::<i64>()
@@ -116,16 +113,7 @@ fn starts_of_many_persistent_collectives_on_few_communicators_do_not_fill_the_me
     let mut trace = TestTrace::new(2);
     for process in &mut trace.processes {
         for index in 0..MADE {
-            let definition = PersistentCollective {
-                index,
-                communicator: 0,
-                position: u64::from(index),
-                operation: Operation::AllreduceInit.code(),
-                root: -1,
-                payload_bytes: Some(8),
-            };
-            let definition = Definition::PersistentCollective(definition);
-            process.definitions.push(definition);
+            process.persistent((index, index.into()), Operation::AllreduceInit, -1, 8);
         }
         for n in 0..20_000u64 {
             let definition = n as u32 % MADE;
@@ -276,10 +264,7 @@ fn a_missing_chunk_costs_its_own_instances_only() {
     ];
     let analysis = trace.analyze();
     let barrier = only(&analysis, "MPI_Barrier");
-    assert_eq!(
-        (barrier.instances, barrier.incomplete, barrier.calls),
-        (20, 10, 50)
-    );
+    assert_eq!(counts(barrier), [20, 10, 50]);
     let expected: i64 = (0..10).chain(20..30).sum();
     assert_eq!(totals(barrier)["lag"], Some((40, expected)));
     assert!(!analysis.trace.complete);
@@ -536,10 +521,7 @@ fn a_remote_group_of_another_world_is_a_hole() {
     assert_eq!(communicator.ranks, [Some(0), None, None, None]);
     assert_eq!(communicator.groups.as_ref().unwrap()[1].len(), 3);
     let barrier = only(&analysis, "MPI_Barrier");
-    assert_eq!(
-        (barrier.calls, barrier.instances, barrier.incomplete),
-        (1, 0, 1)
-    );
+    assert_eq!(counts(barrier), [0, 1, 1]);
 }
 
 #[test]

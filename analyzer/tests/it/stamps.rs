@@ -1,12 +1,11 @@
 //! Time stamps that cannot be true: damage, and in no figure.
 
 use collbench_analyzer::Analysis;
-use collbench_formats::{
-    CompletingCall, Definition, Direction, Operation, PersistentCollective, Record,
-};
+use collbench_formats::{CompletingCall, Direction, Operation, Record};
 
 use crate::built::{
-    START, TestChunk, TestTrace, call, codes, complete, message, only, start, started, totals,
+    START, TestChunk, TestTrace, call, codes, complete, counts, message, only, start, started,
+    totals,
 };
 
 /// Ms, in the ticks of these traces.
@@ -176,16 +175,7 @@ fn starts_of_one_call_may_stand_on_both_sides_of_a_chunk_that_was_opened_for_one
     let mut trace = TestTrace::new(2);
     for process in &mut trace.processes {
         for index in 0..2 {
-            let definition = PersistentCollective {
-                index,
-                communicator: 0,
-                position: u64::from(index),
-                operation: Operation::BarrierInit.code(),
-                root: -1,
-                payload_bytes: Some(0),
-            };
-            let definition = Definition::PersistentCollective(definition);
-            process.definitions.push(definition);
+            process.persistent((index, index.into()), Operation::BarrierInit, -1, 0);
         }
         let begun = (500, 600);
         let start = |index| start(Operation::BarrierInit, 0, index, 2, begun);
@@ -249,10 +239,7 @@ fn of_many_impossible_stamps_a_few_are_listed_and_the_others_counted() {
     assert_eq!(damage.len(), 5);
     assert!(damage[4].what.contains("6 more records"), "{damage:?}");
     let barrier = only(&analysis, "MPI_Barrier");
-    assert_eq!(
-        (barrier.calls, barrier.instances, barrier.incomplete),
-        (20, 0, 10)
-    );
+    assert_eq!(counts(barrier), [0, 10, 20]);
     assert_eq!(barrier.call_time_ns.as_ref().unwrap().n, 10);
 }
 

@@ -9,7 +9,9 @@ use collbench_report::to_text;
 use proptest::prelude::*;
 use tempfile::tempdir;
 
-use crate::built::{TestTrace, analyze, analyze_part, assert_has, call, codes, inter, only};
+use crate::built::{
+    TestTrace, analyze, analyze_part, assert_has, call, codes, counts, inter, only,
+};
 use crate::generated;
 
 fn failure(directory: &Path) -> String {
@@ -56,10 +58,7 @@ fn of_a_killed_rank_it_is_told_what_the_others_waited_in() {
     assert_eq!(unfinished.inside, [0, 1, 3]);
     assert_eq!(unfinished.never_came, [2]);
     let allreduce = only(&analysis, "MPI_Allreduce");
-    assert_eq!(
-        (allreduce.instances, allreduce.incomplete, allreduce.calls),
-        (2, 1, 11)
-    );
+    assert_eq!(counts(allreduce), [2, 1, 11]);
     assert_eq!(allreduce.call_time_ns.as_ref().unwrap().n, 8);
     let text = text(&analysis);
     let told = "ranks 0-1, 3 have been waiting in MPI_Allreduce (call 2 on MPI_COMM_WORLD, 8 \
@@ -86,10 +85,7 @@ fn ranks_without_a_file_are_named() {
         [Some(0), None, Some(2), Some(3)]
     );
     let barrier = only(&analysis, "MPI_Barrier");
-    assert_eq!(
-        (barrier.calls, barrier.instances, barrier.incomplete),
-        (3, 0, 1)
-    );
+    assert_eq!(counts(barrier), [0, 1, 3]);
     assert_eq!(barrier.last_arrivals.len(), 4);
 }
 

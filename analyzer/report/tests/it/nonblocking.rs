@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use collbench_analyzer::results::{Remark, Summary};
 use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::{
-    CODE_FAILED, CompletingCall, Definition, Direction, Initiation, NO_RANK, Operation,
-    PersistentCollective, Record, Semantics, Topology, UNKNOWN_COMMUNICATOR,
+    CODE_FAILED, CompletingCall, Definition, Direction, Initiation, NO_RANK, Operation, Record,
+    Semantics, Topology, UNKNOWN_COMMUNICATOR,
 };
 use collbench_report::{Document, to_json};
 use proptest::prelude::*;
@@ -414,17 +414,6 @@ fn one_rank_begins_what_the_others_call() {
     assert_eq!(analysis.trace.calls, 4);
 }
 
-fn persistent(index: u32, position: u64, operation: Operation, root: i32) -> Definition {
-    Definition::PersistentCollective(PersistentCollective {
-        index,
-        communicator: 0,
-        position,
-        operation: operation.code(),
-        root,
-        payload_bytes: Some(64),
-    })
-}
-
 #[test]
 fn persistent_starts_match_by_definition_though_ranks_start_them_in_different_orders() {
     let mut trace = TestTrace::new(2);
@@ -436,9 +425,7 @@ fn persistent_starts_match_by_definition_though_ranks_start_them_in_different_or
             (1, Operation::BcastInit, 1),
         ] {
             let index = indexes[position as usize];
-            process
-                .definitions
-                .push(persistent(index, position, operation, root));
+            process.persistent((index, position), operation, root, 64);
         }
     }
     for n in 0..10u64 {
@@ -484,9 +471,7 @@ fn persistent_starts_match_by_definition_though_ranks_start_them_in_different_or
 fn a_process_that_lost_records_counts_no_starts_behind_them() {
     let mut trace = TestTrace::new(2);
     for process in &mut trace.processes {
-        process
-            .definitions
-            .push(persistent(0, 0, Operation::BarrierInit, -1));
+        process.persistent((0, 0), Operation::BarrierInit, -1, 64);
     }
     let run = |n: u64| {
         let of = started(0, n);

@@ -14,8 +14,8 @@ use collbench_formats::write::{ChunkPosition, RankFileWriter, Stop};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
     Completion, Definition, Direction, HostIdentity, Identity, Initiation, Layer, LayerState,
-    Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record,
-    SequenceEntry, StopReason, UnsuccessfulTests, phase_words,
+    Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentCollective,
+    PersistentStart, Record, SequenceEntry, StopReason, UnsuccessfulTests, phase_words,
 };
 use tempfile::TempDir;
 
@@ -278,6 +278,27 @@ impl TestProcess {
         self
     }
 
+    /// A persistent collective on the world, by its index in this process and its position in all of them.
+    pub fn persistent(
+        &mut self,
+        (index, position): (u32, u64),
+        operation: Operation,
+        root: i32,
+        payload_bytes: u64,
+    ) -> &mut Self {
+        let collective = PersistentCollective {
+            index,
+            communicator: 0,
+            position,
+            operation: operation.code(),
+            root,
+            payload_bytes: Some(payload_bytes),
+        };
+        self.definitions
+            .push(Definition::PersistentCollective(collective));
+        self
+    }
+
     /// The calls of another thread.
     pub fn thread(&mut self, thread: u32, records: Vec<Record>) -> &mut Self {
         self.chunks.push(TestChunk {
@@ -505,6 +526,11 @@ pub fn only<'a>(analysis: &'a Analysis, operation: &str) -> &'a OperationSummary
     let first = found.next().unwrap_or_else(|| panic!("no {operation}"));
     assert!(found.next().is_none(), "several {operation}");
     first
+}
+
+/// Instances of an operation, those that are not complete, and calls.
+pub fn counts(of: &OperationSummary) -> [u64; 3] {
+    [of.instances, of.incomplete, of.calls]
 }
 
 /// Remark codes, in order.

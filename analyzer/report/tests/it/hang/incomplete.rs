@@ -35,17 +35,7 @@ fn what_is_never_completed_before_finalize_is_a_remark_and_what_a_killed_rank_le
 fn starts_of_persistent_collectives_are_waited_for_by_their_numbers() {
     let mut trace = killed(2);
     for process in &mut trace.processes {
-        let collective = PersistentCollective {
-            index: 0,
-            communicator: 0,
-            position: 0,
-            operation: Operation::AllreduceInit.code(),
-            root: -1,
-            payload_bytes: Some(8),
-        };
-        process
-            .definitions
-            .push(Definition::PersistentCollective(collective));
+        process.persistent((0, 0), Operation::AllreduceInit, -1, 8);
     }
     let of = |start| started(0, start);
     for (rank, process) in trace.processes.iter_mut().enumerate() {

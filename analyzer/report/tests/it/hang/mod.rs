@@ -10,8 +10,7 @@ mod waiting;
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{HangSummary, RankState};
 use collbench_formats::{
-    CODE_INTERNAL, CompletingCall, Definition, Direction, Operation, PersistentCollective, Record,
-    Topology,
+    CODE_INTERNAL, CompletingCall, Definition, Direction, Operation, Record, Topology,
 };
 use collbench_report::{Document, to_text};
 
