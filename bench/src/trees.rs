@@ -38,6 +38,6 @@ pub(crate) use library::engine_world;
 pub(crate) use operation::{Operate, Values};
 pub(crate) use options::TreeOptions;
 pub(crate) use pictures::rounds_picture;
-pub(crate) use rounds::{left_out, random_order, rounds_that_count};
+pub(crate) use rounds::{left_out, random_order, rounds_that_count, with_wrong_results};
 pub(crate) use run::{First, Run};
 pub(crate) use surroundings::{Surroundings, TreeFigures};

@@ -10,6 +10,7 @@ use super::measure::{Measured, OfAll};
 use crate::overhead::{Invalid, hundredths};
 use crate::trees::{
     ComparisonFigures, Surroundings, TreeFigures, comparisons, left_out, rounds_that_count,
+    with_wrong_results,
 };
 
 /// The result; unknown figures are `null`.
@@ -57,17 +58,6 @@ struct Raw {
     call_ns: Vec<Vec<f64>>,
 }
 
-/// Remarks, and how many results were wrong.
-fn remarks(mut remarks: Vec<String>, configurations: &[ConfigurationFigures]) -> Vec<String> {
-    for of in configurations {
-        if let Some(n) = of.wrong_results.filter(|&n| n > 0) {
-            let wrong = quantity::counted_grouped(n, "wrong result");
-            remarks.push(format!("{}: {wrong}", of.name));
-        }
-    }
-    remarks
-}
-
 impl Figures {
     pub(super) fn of(measured: Measured) -> Self {
         let Measured {
@@ -105,6 +95,9 @@ impl Figures {
             }
         };
         let configurations: Vec<_> = (0..names.len()).map(configuration).collect();
+        let wrong = configurations
+            .iter()
+            .map(|of| (&*of.name, of.wrong_results.unwrap_or(0)));
         Self {
             schema: "collbench.bench.gsum/1",
             clock_error_ns,
@@ -114,7 +107,7 @@ impl Figures {
             calls_per_round: plan.calls,
             rounds: valid.len(),
             disturbed,
-            remarks: remarks(first.remarks, &configurations),
+            remarks: with_wrong_results(first.remarks, wrong),
             configurations,
             comparisons: comparisons(&first.comparisons, names, &times),
             invalid: left_out(rounds.len(), valid.len()),

@@ -2,13 +2,13 @@
 
 use collbench_stats::distribution::{Distribution, Summary};
 use collbench_stats::median::Median;
-use collbench_text::quantity;
 use serde::Serialize;
 
 use super::measure::{Measured, OfAll, Result};
 use crate::overhead::{Invalid, hundredths};
 use crate::trees::{
     ComparisonFigures, Surroundings, TreeFigures, comparisons, left_out, rounds_that_count,
+    with_wrong_results,
 };
 
 /// The result; unknown figures are `null`.
@@ -63,17 +63,6 @@ struct Raw {
     run_ns: Vec<Vec<f64>>,
 }
 
-/// Remarks, and how many results were wrong.
-fn remarks(mut remarks: Vec<String>, configurations: &[ConfigurationFigures]) -> Vec<String> {
-    for of in configurations {
-        if let Some(n) = Some(of.wrong_results).filter(|&n| n > 0) {
-            let wrong = quantity::counted_grouped(n, "wrong result");
-            remarks.push(format!("{}: {wrong}", of.name));
-        }
-    }
-    remarks
-}
-
 impl Figures {
     pub(super) fn of(measured: Measured) -> Self {
         let Measured {
@@ -120,6 +109,9 @@ impl Figures {
             }
         };
         let configurations: Vec<_> = (0..names.len()).map(configuration).collect();
+        let wrong = configurations
+            .iter()
+            .map(|of| (&*of.name, of.wrong_results));
         Self {
             schema: "collbench.bench.sor/1",
             size: plan.size,
@@ -127,7 +119,7 @@ impl Figures {
             largest_right_error: plan.largest_error(),
             rounds: valid.len(),
             disturbed,
-            remarks: remarks(first.remarks, &configurations),
+            remarks: with_wrong_results(first.remarks, wrong),
             configurations,
             comparisons: comparisons(&first.comparisons, names, &times),
             invalid: left_out(rounds.len(), valid.len()),

@@ -1,6 +1,7 @@
 //! Rounds, in each of which all configurations are measured.
 
 use collbench_stats::random::Random;
+use collbench_text::quantity;
 
 use crate::overhead::Invalid;
 
@@ -28,6 +29,18 @@ pub(crate) fn rounds_that_count<T>(
         .filter(|round| all_count || !is_disturbed(round));
     let disturbed = rounds.iter().filter(|round| is_disturbed(round));
     (counting.collect(), disturbed.count())
+}
+
+/// These remarks, and how many results were wrong, by name.
+pub(crate) fn with_wrong_results<'c>(
+    mut remarks: Vec<String>,
+    wrong: impl Iterator<Item = (&'c str, u64)>,
+) -> Vec<String> {
+    for (name, n) in wrong.filter(|(_, n)| *n > 0) {
+        let wrong = quantity::counted_grouped(n, "wrong result");
+        remarks.push(format!("{name}: {wrong}"));
+    }
+    remarks
 }
 
 /// What is said about rounds that do not count.
