@@ -194,9 +194,16 @@ impl ClockName {
     }
 }
 
-/// What the error says when there is no temporary directory.
-const NO_DIRECTORY: &str =
-    "cannot create a temporary directory; set TMPDIR to a directory that exists and is writable";
+/// A directory for traces, which is removed with this value.
+fn temporary_directory() -> anyhow::Result<tempfile::TempDir> {
+    tempfile::Builder::new()
+        .prefix("collbench-overhead-")
+        .tempdir()
+        .context(
+            "cannot create a temporary directory; set TMPDIR to a directory that exists and is \
+             writable",
+        )
+}
 
 /// Measures and writes the result.
 ///
@@ -244,10 +251,7 @@ fn check_surroundings() -> anyhow::Result<()> {
 /// trace.
 fn measure(options: &Options) -> anyhow::Result<Measured> {
     let machine = Machine::here();
-    let directory = tempfile::Builder::new()
-        .prefix("collbench-overhead-")
-        .tempdir()
-        .context(NO_DIRECTORY)?;
+    let directory = temporary_directory()?;
     let trace = directory.path().join("trace");
     let (file_system, free_bytes) = file_system(directory.path())?;
     check_room(options, directory.path(), free_bytes)?;
@@ -281,18 +285,11 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
     })?;
     let goodbye = pair.finish()?;
 
-    let recorded = Recorded::read(&trace, options.operation.in_traces())?;
-    if recorded.calls != goodbye[1].calls {
-        bail!(
-            "{} calls were made but {} recorded; the figures would be meaningless",
-            goodbye[1].calls,
-            recorded.calls
-        );
-    }
+    let operation = options.operation.in_traces();
     Ok(Measured {
         machine,
         file_system,
-        operation: options.operation.in_traces(),
+        operation,
         batch: options.batch,
         hello,
         batches,
@@ -301,8 +298,8 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
         many,
         written_ticks,
         each,
+        recorded: Recorded::read(&trace, operation, goodbye[1].calls)?,
         goodbye,
-        recorded,
     })
 }
 

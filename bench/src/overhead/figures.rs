@@ -170,7 +170,7 @@ pub(super) struct AllCallsFigures {
     pub(super) met: Option<bool>,
 }
 
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(super) struct Means {
     pub(super) calls: u64,
     pub(super) plain_ns: f64,
@@ -419,13 +419,7 @@ fn all_calls_figures(
             ratio: ratio(Some(recorded_ns - plain_ns), yardstick_ns(plain_ns)),
         })
     };
-    let everything = means(&mut turns.iter()).unwrap_or(Means {
-        calls: 0,
-        plain_ns: 0.0,
-        recorded_ns: 0.0,
-        added_ns: 0.0,
-        ratio: None,
-    });
+    let everything = means(&mut turns.iter()).unwrap_or_default();
     AllCallsFigures {
         everything,
         undisturbed: means(&mut turns.iter().filter(|turn| preempted(turn) == 0)),
@@ -582,14 +576,19 @@ pub(crate) fn hundredths(value: f64) -> f64 {
 }
 
 pub(super) fn rounded(spread: Option<Spread>) -> Option<Spread> {
-    spread.map(|spread| Spread {
+    spread.map(|spread| mapped(spread, hundredths))
+}
+
+/// The same of other values: `of` all values, in their order.
+pub(super) fn mapped(spread: Spread, of: impl Fn(f64) -> f64) -> Spread {
+    Spread {
         n: spread.n,
-        min: hundredths(spread.min),
-        lower_quartile: hundredths(spread.lower_quartile),
-        median: hundredths(spread.median),
-        upper_quartile: hundredths(spread.upper_quartile),
-        max: hundredths(spread.max),
-    })
+        min: of(spread.min),
+        lower_quartile: of(spread.lower_quartile),
+        median: of(spread.median),
+        upper_quartile: of(spread.upper_quartile),
+        max: of(spread.max),
+    }
 }
 
 /// First line of a version text. Open MPI's text is one line with a terminating zero; MPICH's has

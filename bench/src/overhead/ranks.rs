@@ -14,14 +14,14 @@ mod worker;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use collbench_formats::{Operation, Record};
 
 use self::figures::Figures;
 use self::job::{Introduction, Job};
 use super::trace::Recorded;
 use super::worker::{Batch, Goodbye, Request};
-use super::{BATCHES_PER_TURN, MAX_RETRIED_TURNS, NO_DIRECTORY, Options, figures::settings};
+use super::{BATCHES_PER_TURN, Options, figures::settings, most_turns, temporary_directory};
 use crate::machine::{Machine, file_system};
 
 pub(super) use self::worker::serve;
@@ -99,10 +99,7 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
              a core wait for it, and only that wait would be measured"
         );
     }
-    let directory = tempfile::Builder::new()
-        .prefix("collbench-overhead-")
-        .tempdir()
-        .context(NO_DIRECTORY)?;
+    let directory = temporary_directory()?;
     check_room(options, directory.path())?;
 
     let mut jobs = vec![Job::start(options, None, directory.path())?];
@@ -110,7 +107,7 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
         jobs.push(Job::start(options, Some(layers), directory.path())?);
     }
     check_alike(&jobs)?;
-    let introduction = jobs[0].introduction().clone();
+    let introduction = jobs[0].introduction.clone();
 
     let request = Request::Batches {
         n: BATCHES_PER_TURN.min(options.batches),
@@ -127,7 +124,7 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
         }
     }
 
-    let traces: Vec<_> = jobs.iter().map(|job| job.trace().to_owned()).collect();
+    let traces: Vec<_> = jobs.iter().map(|job| job.trace.clone()).collect();
     let goodbyes: Vec<Vec<Goodbye>> = jobs
         .into_iter()
         .map(Job::finish)
@@ -175,19 +172,15 @@ fn is_undisturbed(round: &Round) -> bool {
     round.iter().all(|batch| batch.preempted == 0)
 }
 
-fn most_turns(options: &Options) -> u64 {
-    options.batches.div_ceil(BATCHES_PER_TURN) * MAX_RETRIED_TURNS
-}
-
 /// Checks that jobs differ in recording only: other differences would be taken for its cost.
 fn check_alike(jobs: &[Job]) -> anyhow::Result<()> {
-    let of_first = jobs[0].introduction();
+    let of_first = &jobs[0].introduction;
     for job in jobs {
-        let own = job.introduction();
+        let own = &job.introduction;
         if own.mpi_library != of_first.mpi_library {
             bail!(
                 "{} uses another MPI library: {:?} instead of {:?}",
-                job.name(),
+                job.name,
                 own.mpi_library,
                 of_first.mpi_library
             );
@@ -196,7 +189,7 @@ fn check_alike(jobs: &[Job]) -> anyhow::Result<()> {
             bail!(
                 "{} runs on cores {:?}, the others on {:?}; --launcher must put all jobs on the same \
                  ones",
-                job.name(),
+                job.name,
                 own.cores,
                 of_first.cores
             );

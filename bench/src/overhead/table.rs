@@ -100,10 +100,7 @@ fn write_batches(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
         ("two clock readings", &batches.two_clock_readings_ns),
         ("least that can record", &batches.floor_ns),
     ] {
-        table.add_row(match spread {
-            Some(spread) => spread_row(name, spread),
-            None => vec![name.to_owned(), "unknown".to_owned()],
-        });
+        table.add_row(spread_row(name, spread.as_ref()));
     }
     writeln!(output, "{}", table.trim_fmt())?;
     writeln!(
@@ -213,7 +210,10 @@ pub(crate) fn empty_table(head: &[&str]) -> Table {
     table
 }
 
-pub(super) fn spread_row(name: &str, spread: &Spread) -> Vec<String> {
+pub(super) fn spread_row(name: &str, spread: Option<&Spread>) -> Vec<String> {
+    let Some(spread) = spread else {
+        return vec![name.to_owned(), "unknown".to_owned()];
+    };
     vec![
         name.to_owned(),
         format!("{:.1}", spread.median),
@@ -246,12 +246,16 @@ fn ratio_of(ratio: f64) -> String {
 
 pub(super) fn verdict(ratio: Option<f64>, bar: f64, met: Option<bool>) -> String {
     let ratio = ratio.map_or("unknown".to_owned(), ratio_of);
-    let met = match met {
+    format!("{ratio} (target: at most {bar}, {})", met_in_words(met))
+}
+
+/// Whether a target was met.
+pub(super) fn met_in_words(met: Option<bool>) -> &'static str {
+    match met {
         Some(true) => "met",
         Some(false) => "NOT met",
         None => "no verdict",
-    };
-    format!("{ratio} (target: at most {bar}, {met})")
+    }
 }
 
 /// A time of one interval: no digits below the granularity of the clock of some ns.

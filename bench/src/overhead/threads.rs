@@ -23,7 +23,7 @@ use super::pair::Pair;
 use super::table::{empty_table, spread_row, verdict, write_machine};
 use super::trace::Recorded;
 use super::worker::{Goodbye, Hello, Request, Switches, answer, ns_per_tick};
-use super::{BATCHES_PER_TURN, MAX_RETRIED_TURNS, Options};
+use super::{BATCHES_PER_TURN, Options, most_turns, temporary_directory};
 use crate::machine::Machine;
 
 /// Target for the ratio of the added times with two threads and with one.
@@ -275,10 +275,7 @@ impl Times {
 /// Lets both programs make rounds in turns, and writes the result.
 pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     let machine = Machine::here();
-    let directory = tempfile::Builder::new()
-        .prefix("collbench-overhead-")
-        .tempdir()
-        .context(super::NO_DIRECTORY)?;
+    let directory = temporary_directory()?;
     let trace = directory.path().join("trace");
     let (mut pair, hello) = Pair::start(options, directory.path(), &trace)?;
     let request = Request::Rounds {
@@ -289,7 +286,7 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
     pair.ask_in_turn::<Vec<Round>>(0, &request)?;
     let mut rounds: Vec<[Round; 2]> = Vec::new();
     let is_undisturbed = |pair: &&[Round; 2]| pair.iter().all(Round::is_valid);
-    for turn in 0..options.batches.div_ceil(BATCHES_PER_TURN) * MAX_RETRIED_TURNS {
+    for turn in 0..most_turns(options) {
         let [plain, recorded] = pair.ask_in_turn::<Vec<Round>>(turn, &request)?;
         rounds.extend(plain.into_iter().zip(recorded).map(<[Round; 2]>::from));
         if rounds.iter().filter(is_undisturbed).count() as u64 >= options.batches {
@@ -297,14 +294,7 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
         }
     }
     let goodbye = pair.finish()?;
-    let recorded = Recorded::read(&trace, Operation::Barrier)?;
-    if recorded.calls != goodbye[1].calls {
-        bail!(
-            "{} calls were made but {} recorded; the figures would be meaningless",
-            goodbye[1].calls,
-            recorded.calls
-        );
-    }
+    Recorded::read(&trace, Operation::Barrier, goodbye[1].calls)?;
     let mut rates = [0.0; 2];
     for (i, rate) in rates.iter_mut().enumerate() {
         let found = ns_per_tick(hello[i].anchor, goodbye[i].anchor);
@@ -383,10 +373,7 @@ fn write_text(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
             ("added by recording", &times.added_ns),
         ] {
             let name = format!("{threads}, {what}");
-            table.add_row(match spread {
-                Some(spread) => spread_row(&name, spread),
-                None => vec![name, "unknown".to_owned()],
-            });
+            table.add_row(spread_row(&name, spread.as_ref()));
         }
     }
     writeln!(output, "{}", table.trim_fmt())?;

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use collbench_formats::{ClockSource, Operation, RankTrace, Record, RecordKind};
 use memmap2::Mmap;
 
@@ -24,16 +24,19 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the only rank file in a directory.
-    pub(super) fn read(directory: &Path, operation: Operation) -> anyhow::Result<Self> {
-        let mut of_ranks = Self::read_all(directory, operation)?;
-        match of_ranks.pop() {
-            Some(only) if of_ranks.is_empty() => Ok(only),
-            last => bail!(
-                "the trace has {} rank files, expected one",
-                of_ranks.len() + usize::from(last.is_some())
-            ),
+    /// Reads the only rank file in a directory, of a process that has made so many calls.
+    pub(super) fn read(directory: &Path, operation: Operation, made: u64) -> anyhow::Result<Self> {
+        let of_ranks = Self::read_all(directory, operation)?;
+        let n_files = of_ranks.len();
+        let [only] = <[Self; 1]>::try_from(of_ranks)
+            .map_err(|_| anyhow!("the trace has {n_files} rank files, expected one"))?;
+        let recorded = only.calls;
+        if recorded != made {
+            bail!(
+                "{made} calls were made but {recorded} recorded; the figures would be meaningless"
+            );
         }
+        Ok(only)
     }
 
     /// Reads the rank files in a directory, sorted by rank.

@@ -11,10 +11,12 @@ use serde::Serialize;
 use super::{JOBS, Layers, Measured, RANKS, RECORDED, Round, is_undisturbed};
 use crate::machine::Machine;
 use crate::overhead::figures::{
-    BATCHES_TARGET, ClockFigures, Invalid, LEAST_BATCHES, first_line, hundredths, name_of_clock,
-    ratio, rounded,
+    BATCHES_TARGET, ClockFigures, Invalid, LEAST_BATCHES, first_line, hundredths, mapped,
+    name_of_clock, ratio, rounded,
 };
-use crate::overhead::table::{empty_table, verdict, write_clock, write_invalid, write_machine};
+use crate::overhead::table::{
+    empty_table, met_in_words, spread_row, verdict, write_clock, write_invalid, write_machine,
+};
 use crate::overhead::trace::Recorded;
 use crate::overhead::worker::{Batch, ns_per_tick};
 
@@ -165,7 +167,7 @@ impl Figures {
             plain_ns: rounded(plain),
             two_clock_readings_ns: rounded(readings),
             per_call: share(added(of_calls, 0)),
-            per_message_end: share(per_end.map(|all| scaled(all, 1.0 / n_ends))),
+            per_message_end: share(per_end.map(|all| mapped(all, |ns| ns * (1.0 / n_ends)))),
             rounds: valid.len(),
             disturbed: measured.rounds.len() - valid.len(),
             invalid: invalid(measured, valid.len(), n_ends),
@@ -235,7 +237,7 @@ impl Figures {
                     job.name,
                     known(job.slowdown_percent.map(percent)),
                     percent(bar),
-                    met(job.met)
+                    met_in_words(job.met)
                 )?;
             }
         }
@@ -339,29 +341,14 @@ fn share_a_core(lists: &[String]) -> bool {
     cores.into_iter().any(|core| !seen.insert(core))
 }
 
-fn scaled(spread: Spread, by: f64) -> Spread {
-    Spread {
-        n: spread.n,
-        min: spread.min * by,
-        lower_quartile: spread.lower_quartile * by,
-        median: spread.median * by,
-        upper_quartile: spread.upper_quartile * by,
-        max: spread.max * by,
-    }
-}
-
 fn times_of(name: &str, spread: Option<Spread>) -> Vec<String> {
     let Some(spread) = spread else {
         return vec![name.to_owned(), known(None), known(None)];
     };
-    vec![
-        name.to_owned(),
-        format!("{:.1}", spread.median),
-        format!(
-            "{:.1} to {:.1}",
-            spread.lower_quartile, spread.upper_quartile
-        ),
-    ]
+    // Without their number, which is that of all rounds.
+    let mut row = spread_row(name, Some(&spread));
+    row.truncate(3);
+    row
 }
 
 fn known(what: Option<String>) -> String {
@@ -372,14 +359,6 @@ fn percent(value: f64) -> String {
     match value.fract() {
         0.0 => format!("{value:.0} %"),
         _ => format!("{value:.1} %"),
-    }
-}
-
-fn met(met: Option<bool>) -> &'static str {
-    match met {
-        Some(true) => "met",
-        Some(false) => "NOT met",
-        None => "no verdict",
     }
 }
 

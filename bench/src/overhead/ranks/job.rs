@@ -35,7 +35,7 @@ pub(super) struct RankHello {
 }
 
 /// What all ranks of a job have in common, from what they sent.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Introduction {
     pub(super) mpi_library: String,
     /// The cores that each rank may run on.
@@ -49,13 +49,13 @@ pub(super) struct Introduction {
 /// A running job that waits for requests.
 #[derive(Debug)]
 pub(super) struct Job {
-    name: String,
+    pub(super) name: String,
     child: Child,
     /// By rank.
     ranks: Vec<Rank>,
-    introduction: Introduction,
+    pub(super) introduction: Introduction,
     stderr_file: PathBuf,
-    trace: PathBuf,
+    pub(super) trace: PathBuf,
 }
 
 /// Both directions of a socket.
@@ -126,12 +126,7 @@ impl Job {
             name,
             child,
             ranks: Vec::new(),
-            introduction: Introduction {
-                mpi_library: String::new(),
-                cores: Vec::new(),
-                granularity_ticks: 0,
-                anchor: [0; 5],
-            },
+            introduction: Introduction::default(),
             stderr_file,
             trace,
         };
@@ -194,18 +189,6 @@ impl Job {
             self.ranks.push(rank);
         }
         Ok(())
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(super) fn trace(&self) -> &Path {
-        &self.trace
-    }
-
-    pub(super) fn introduction(&self) -> &Introduction {
-        &self.introduction
     }
 
     /// Asks all ranks at once, and waits for their answers, by rank.
