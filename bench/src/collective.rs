@@ -260,7 +260,7 @@ fn delay(text: &str) -> Result<f64, String> {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.001..=1e5).contains(&seconds) => Ok(seconds),
         _ => Err("expected seconds, from 0.001 to 100000".to_owned()),

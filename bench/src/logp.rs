@@ -84,7 +84,7 @@ pub struct Options {
         value_name = "SECONDS",
         default_value = "0.1",
         default_value_if("thorough", "true", "2"),
-        value_parser = seconds
+        value_parser = crate::collective::seconds
     )]
     seconds: f64,
     #[command(flatten)]
@@ -144,13 +144,6 @@ fn bytes(text: &str, least: usize) -> Result<usize, String> {
     match text.parse() {
         Ok(bytes) if (least..=MOST).contains(&bytes) => Ok(bytes),
         _ => Err(format!("expected bytes, from {least} to {MOST}")),
-    }
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if (0.001..=1e5).contains(&seconds) => Ok(seconds),
-        _ => Err("expected seconds, from 0.001 to 100000".to_owned()),
     }
 }
 

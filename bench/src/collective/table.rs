@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use collbench_text::quantity;
+use collbench_text::quantity::{self, fine_duration};
 
 use super::results::{Point, Results, Run, Violation};
 use super::surroundings::Surroundings;
@@ -118,9 +118,9 @@ pub(super) fn write_run(heading: &str, run: &Run, output: &mut impl Write) -> io
         Some(error) => format!(
             "{} clocks; uncertainty {}, bound {}, extrapolated within {}",
             run.clocks,
-            duration(error.uncertainty_ns),
-            duration(error.bound_ns),
-            duration(error.extrapolation_ns)
+            fine_duration(error.uncertainty_ns),
+            fine_duration(error.bound_ns),
+            fine_duration(error.extrapolation_ns)
         ),
     };
     writeln!(output, "  clock    {}; {error}", run.clock)?;
@@ -319,8 +319,8 @@ fn write_doubts(results: &Results, output: &mut impl Write) -> io::Result<()> {
             writeln!(
                 output,
                 "doubtful: {key}: the time changed within the measurement, from {} to {} (p {:.1e})",
-                duration(change.first_ns),
-                duration(change.second_ns),
+                fine_duration(change.first_ns),
+                fine_duration(change.second_ns),
                 change.p
             )?;
         }
@@ -423,13 +423,8 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// A duration in ns, which may be a mean.
-fn duration(ns: f64) -> String {
-    quantity::fine_duration(ns)
-}
-
 fn known_duration(ns: Option<f64>) -> String {
-    ns.map_or("unknown".to_owned(), duration)
+    ns.map_or("unknown".to_owned(), fine_duration)
 }
 
 fn percent(share: f64) -> String {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use collbench_text::quantity::fine_duration;
 use collbench_viz::{
     BarPart, CurveAxis, Curves, Palette, Picture, Quantity, RatioAxis, RatioCell, RatioMap,
     RatioScale, StackedBars, Stroke,
@@ -59,7 +60,10 @@ fn summary(figures: &Figures) -> StackedBars {
     let times: Vec<String> = figures
         .classes
         .iter()
-        .map(|of_class| format!("{} {}", of_class.class.name, table::time(one_way(of_class))))
+        .map(|of_class| {
+            let time = fine_duration(one_way(of_class));
+            format!("{} {time}", of_class.class.name)
+        })
         .collect();
     let mut bars = StackedBars::new(
         format!("A small message takes: {}", times.join(", ")),
@@ -110,8 +114,8 @@ fn points(curve: &Curve) -> impl Iterator<Item = (f64, f64)> + '_ {
 fn signature(figures: &Figures, of_class: &OfClass) -> Curves {
     let finding = match &of_class.parameters {
         Some(found) => {
-            let sent = table::time(found.send_overhead.estimate.ns);
-            let gap = table::time(found.gap.estimate.ns);
+            let sent = fine_duration(found.send_overhead.estimate.ns);
+            let gap = fine_duration(found.gap.estimate.ns);
             let at_most = match found.regimes.limit {
                 Limit::Gap => "",
                 Limit::Overhead | Limit::Capacity => " at most",
@@ -128,7 +132,7 @@ fn signature(figures: &Figures, of_class: &OfClass) -> Curves {
     );
     let mut curves = Curves::new(finding, subtitle, burst_axis(), cost_axis());
     for curve in &of_class.signature.curves {
-        let name = format!("D = {}", table::time(curve.delay.ns));
+        let name = format!("D = {}", fine_duration(curve.delay.ns));
         curves.push(name, Stroke::Line, points(curve));
     }
     curves
@@ -200,7 +204,7 @@ fn bulk_surface(figures: &Figures, of_class: &OfClass) -> RatioMap {
         let m = lengths[column];
         let point = points(size).into_iter().find(|point| point.m == m);
         let cost_ns = point.map(|point| point.cost.mean.ns);
-        let cost = cost_ns.map_or_else(|| "not measured".to_owned(), table::time);
+        let cost = cost_ns.map_or_else(|| "not measured".to_owned(), fine_duration);
         let bytes = size.bytes;
         RatioCell {
             value: cost_ns.map(|ns| ns / gap_ns),

@@ -11,12 +11,11 @@ mod samples;
 use std::io::{self, Write};
 use std::path::Path;
 
-use collbench_text::quantity::counted;
+use collbench_text::quantity::{counted, fine_duration};
 use serde::Serialize;
 
 use super::links::{self, KnownClass};
 use super::model::{Class, Estimate, Pair};
-use super::table::time;
 use crate::overhead::empty_table;
 use read::Process;
 use samples::Samples;
@@ -215,17 +214,19 @@ pub(super) fn write(recorded: &Recorded, output: &mut impl Write) -> io::Result<
     for of_class in &recorded.classes {
         let known = |estimate: Option<Estimate>| match estimate {
             None => "unknown".to_owned(),
-            Some(Estimate { ns, error_ns }) => format!("{} +- {}", time(ns), time(error_ns)),
+            Some(Estimate { ns, error_ns }) => {
+                format!("{} +- {}", fine_duration(ns), fine_duration(error_ns))
+            }
         };
         let per_byte = of_class.interval_per_byte;
         table.add_row(vec![
             of_class.class.name.clone(),
             of_class.class.pairs.len().to_string(),
-            time(of_class.class.from_ns),
+            fine_duration(of_class.class.from_ns),
             known(of_class.send_overhead),
             known(of_class.receive_overhead),
             match of_class.latency_at_most_ns {
-                Some(ns) => format!("at most {}", time(ns)),
+                Some(ns) => format!("at most {}", fine_duration(ns)),
                 None => known(of_class.latency),
             },
             known(of_class.send_interval),
@@ -249,15 +250,17 @@ pub(super) fn write(recorded: &Recorded, output: &mut impl Write) -> io::Result<
 /// What the benchmark measured of a class, in the columns of the table: the gap stands below the
 /// time from send to send.
 fn known_row(known: &KnownClass) -> Vec<String> {
-    let of = |ns: Option<f64>| ns.map_or("unknown".to_owned(), time);
+    let of = |ns: Option<f64>| ns.map_or("unknown".to_owned(), fine_duration);
     let at_most = if known.g_is_visible { "" } else { "at most " };
-    let gap = known.g_ns.map(|ns| format!("{at_most}{}", time(ns)));
+    let gap = known
+        .g_ns
+        .map(|ns| format!("{at_most}{}", fine_duration(ns)));
     let per_byte = known.G_ns.map(|ns| format!("{ns:.4} ns"));
     let unknown = || "unknown".to_owned();
     vec![
         format!("{}, benchmark", known.name),
         String::new(),
-        time(known.round_trip_from_ns),
+        fine_duration(known.round_trip_from_ns),
         of(known.o_s_ns),
         of(known.o_r_ns),
         of(known.L_ns),

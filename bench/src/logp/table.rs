@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use collbench_text::quantity::{self, counted};
+use collbench_text::quantity::{self, counted, fine_duration};
 
 use super::figures::{Figures, OfClass};
 use super::model::{
@@ -51,7 +51,7 @@ fn write_round_trips(figures: &Figures, output: &mut impl Write) -> io::Result<(
         let ends = [0, class.pairs.len() - 1].map(|at| &figures.pairs[class.pairs[at]]);
         let mut row = vec![class.name.clone(), class.pairs.len().to_string()];
         for pair in ends {
-            row.push(time(pair.round_trip_ns));
+            row.push(fine_duration(pair.round_trip_ns));
             row.push(format!("{}, {}", pair.from, pair.to));
         }
         table.add_row(row);
@@ -87,7 +87,7 @@ fn write_parameters(of_class: &OfClass, output: &mut impl Write) -> io::Result<(
     };
     let known = |estimate: Option<Estimate>| match estimate {
         None => ["unknown".to_owned(), String::new()],
-        Some(estimate) => [time(estimate.ns), interval(estimate)],
+        Some(estimate) => [fine_duration(estimate.ns), interval(estimate)],
     };
     let parameters = of_class.parameters.as_ref();
     let with = |read: Option<&super::model::Read>| {
@@ -126,7 +126,7 @@ fn write_parameters(of_class: &OfClass, output: &mut impl Write) -> io::Result<(
     match of_class.latency_at_most_ns {
         None => add("L", known(latency), overheads.to_owned()),
         Some(at_most) => {
-            let words = [format!("at most {}", time(at_most)), String::new()];
+            let words = [format!("at most {}", fine_duration(at_most)), String::new()];
             add(
                 "L",
                 words,
@@ -219,7 +219,7 @@ fn write_sizes(sizes: &[OfSize], output: &mut impl Write) -> io::Result<()> {
         let transfer_ns = size.signature.round_trip.mean.ns;
         let parameters = size.parameters.as_ref();
         let known = |estimate: Option<Estimate>| {
-            estimate.map_or("unknown".to_owned(), |estimate| time(estimate.ns))
+            estimate.map_or("unknown".to_owned(), |estimate| fine_duration(estimate.ns))
         };
         let limit = parameters.map_or("unknown", |found| match found.regimes.limit {
             Limit::Gap => "gap",
@@ -228,7 +228,7 @@ fn write_sizes(sizes: &[OfSize], output: &mut impl Write) -> io::Result<()> {
         });
         table.add_row(vec![
             quantity::short_bytes(size.bytes as u64),
-            time(transfer_ns),
+            fine_duration(transfer_ns),
             bandwidth(size.bytes as f64 / transfer_ns),
             known(parameters.map(|found| found.send_overhead.estimate)),
             known(parameters.map(|found| found.gap.estimate)),
@@ -248,7 +248,7 @@ fn write_lines(of_class: &OfClass, output: &mut impl Write) -> io::Result<()> {
         writeln!(
             output,
             "  T0 = {}, R_inf = {}: least squares over all n; T0 is not the time of a small message",
-            time(line.intercept_ns),
+            fine_duration(line.intercept_ns),
             rate(line),
         )?;
     }
@@ -322,8 +322,8 @@ fn write_checks(checks: &[Check], output: &mut impl Write) -> io::Result<()> {
             arrangement(check),
             check.links.clone(),
             check.bytes.to_string(),
-            time(check.gap.ns),
-            time(check.gap_of_pair.ns),
+            fine_duration(check.gap.ns),
+            fine_duration(check.gap_of_pair.ns),
             format!("{:.2}", check.ratio),
             format!("{:.0}", check.expected),
             verdict(check).to_owned(),
@@ -359,12 +359,11 @@ fn verdict(check: &Check) -> &'static str {
     }
 }
 
-/// A duration in ns, which may be a mean.
-pub(super) fn time(ns: f64) -> String {
-    quantity::fine_duration(ns)
-}
-
 fn interval(estimate: Estimate) -> String {
     let Estimate { ns, error_ns } = estimate;
-    format!("{} to {}", time(ns - error_ns), time(ns + error_ns))
+    format!(
+        "{} to {}",
+        fine_duration(ns - error_ns),
+        fine_duration(ns + error_ns)
+    )
 }

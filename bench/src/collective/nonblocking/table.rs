@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use collbench_stats::spread::Spread;
-use collbench_text::quantity;
+use collbench_text::quantity::{self, fine_duration};
 use collbench_viz::{CurveAxis, Curves, Quantity, Stroke};
 
 use super::Point;
@@ -58,13 +58,13 @@ pub(super) fn write(results: &Results, output: &mut impl Write) -> io::Result<()
 
 fn row(point: &Point) -> Vec<String> {
     let figures = &point.overlap;
-    let time = |of: fn(&Figures) -> &Spread| duration(of(figures).median);
+    let time = |of: fn(&Figures) -> &Spread| fine_duration(of(figures).median);
     let ratio = figures.overhead_ratio;
     vec![
         point.bytes.map_or("-".to_owned(), quantity::grouped),
         point.tests.to_string(),
-        duration(point.communication_ns),
-        duration(point.computation_ns),
+        fine_duration(point.communication_ns),
+        fine_duration(point.computation_ns),
         time(|figures| &figures.total_ns),
         time(|figures| &figures.initiation_ns),
         time(|figures| &figures.tests_ns),
@@ -75,10 +75,6 @@ fn row(point: &Point) -> Vec<String> {
         figures.words().to_owned(),
         format!("{} of {}", point.made - point.invalid, point.made),
     ]
-}
-
-fn duration(ns: f64) -> String {
-    quantity::fine_duration(ns)
 }
 
 /// One line for each point.
