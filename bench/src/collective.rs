@@ -50,7 +50,6 @@ pub(crate) use merge::{ensure_kept, read_results};
 pub(crate) use page::{Named, write as write_page};
 pub(crate) use results::{Point, Results, Run, SCHEMA as RESULTS_SCHEMA};
 pub(crate) use sheet::Sheets;
-pub(crate) use surroundings::Surroundings;
 pub(crate) use table::write as write_text;
 
 /// Measures collective operations, ping-pongs, a master with workers and simple calls
@@ -435,7 +434,7 @@ pub(crate) fn write_files(results: &Results, folder: &Path) -> anyhow::Result<()
 /// long.
 #[cfg(test)]
 pub(crate) fn example_results(date: &str, time_ns: f64) -> Results {
-    use surroundings::Place;
+    use surroundings::{Place, Surroundings};
     let point = |bytes, time| Point::example("MPI_Bcast", bytes, Some(time));
     let mut results = Results::example(vec![point(8, time_ns), point(4_096, 4.0 * time_ns)]);
     let place = |host: &str, mhz| Place {

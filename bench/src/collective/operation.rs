@@ -245,10 +245,11 @@ pub(super) enum Operation {
 ///
 /// # Source
 /// Reussner et al. 1999, section 2.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Pattern {
     /// All processes of a communicator call it.
+    #[default]
     Collective,
     /// Two processes send to one another.
     PingPong,

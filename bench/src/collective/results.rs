@@ -35,7 +35,7 @@ pub(crate) struct Results {
 pub(crate) const SCHEMA: &str = "collbench.bench.collective/1";
 
 /// Where and how all points were measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) machine: Machine,
     pub(crate) mpi_library: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) struct Run {
 }
 
 /// One point: an operation with one length.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Point {
     pub(crate) operation: String,
     pub(crate) pattern: Pattern,
@@ -402,32 +402,12 @@ impl Point {
             pattern: known.pattern(),
             bytes: bytes.filter(|_| known.has_length()),
             processes,
-            hosts: None,
             pair: (known.pattern() == Pattern::PingPong).then_some([0, 1]),
             root: has_root.then_some(0),
-            pieces: None,
-            algorithm: None,
             start: StartScheme::None,
-            start_asked: None,
-            arrivals: None,
-            delays_ns: Vec::new(),
-            delays_in_turn: None,
             reduction: Reduction::Mean,
             time_ns: Some(time_ns),
-            relative_error: None,
-            is_precise: false,
-            reductions: BTreeMap::new(),
-            subtracted_ns: 0.0,
-            subtracted_error_ns: None,
-            made: 0,
-            missed: 0,
-            delayed: 0,
-            window_ns: None,
-            loop_length: None,
-            skew_ns: None,
-            change: None,
-            is_refined: false,
-            samples: None,
+            ..Self::default()
         })
     }
 
@@ -524,16 +504,8 @@ impl Point {
             pattern: Pattern::Collective,
             bytes: Some(bytes),
             processes: 4,
-            hosts: None,
-            pair: None,
             root: Some(0),
-            pieces: None,
-            algorithm: None,
             start: StartScheme::Window,
-            start_asked: None,
-            arrivals: None,
-            delays_ns: Vec::new(),
-            delays_in_turn: None,
             reduction: Reduction::Span,
             time_ns,
             relative_error: time_ns.map(|_| 0.01),
@@ -546,13 +518,9 @@ impl Point {
             subtracted_error_ns: Some(0.5),
             made: 4,
             missed: if time_ns.is_some() { 1 } else { 4 },
-            delayed: 0,
             window_ns: Some(3_000),
-            loop_length: None,
             skew_ns: Spread::of([100.0, 200.0]).filter(|_| time_ns.is_some()),
-            change: None,
-            is_refined: false,
-            samples: None,
+            ..Self::default()
         }
     }
 }
@@ -575,7 +543,6 @@ impl Results {
                 machine,
                 mpi_library: Some("Some MPI 1.0, of a test".to_owned()),
                 command: vec!["collbench-bench".to_owned(), "collective".to_owned()],
-                environment: BTreeMap::new(),
                 clock: "tsc".to_owned(),
                 clocks: 2,
                 clock_error: Some(ClockError {
@@ -588,10 +555,7 @@ impl Results {
                 figure: "median".to_owned(),
                 element: "byte".to_owned(),
                 runs: 1,
-                has_cold_caches: false,
-                points_before: 0,
-                seed: None,
-                surroundings: Surroundings::default(),
+                ..Run::default()
             },
             points,
             guidelines: Vec::new(),

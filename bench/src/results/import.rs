@@ -6,13 +6,11 @@
 mod imb;
 mod osu;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use crate::collective::{Point, RESULTS_SCHEMA, Results, Run, Surroundings};
-use crate::machine::Machine;
+use crate::collective::{Point, RESULTS_SCHEMA, Results, Run};
 use crate::measure::reduction::Reduction;
 use crate::measure::start::StartScheme;
 
@@ -218,24 +216,15 @@ fn results_of(points: Vec<Point>) -> Results {
     let ranks = points.iter().map(|point| point.processes).max();
     Results {
         schema: RESULTS_SCHEMA.to_owned(),
+        // It says nothing of the machine, and no precision was asked for.
         run: Run {
-            machine: Machine::default(),
-            mpi_library: None,
-            command: Vec::new(),
-            environment: BTreeMap::new(),
             clock: "MPI_Wtime".to_owned(),
             clocks: 1,
-            clock_error: None,
             ranks: ranks.unwrap_or(0),
-            // Nothing was asked for.
-            precision: 0.0,
             figure: "mean".to_owned(),
             element: "unknown".to_owned(),
             runs: 1,
-            has_cold_caches: false,
-            points_before: 0,
-            seed: None,
-            surroundings: Surroundings::default(),
+            ..Run::default()
         },
         points,
         guidelines: Vec::new(),

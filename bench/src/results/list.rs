@@ -17,7 +17,7 @@ pub(super) struct List {
 }
 
 /// One run. What is not known is `None` or empty.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Entry {
     name: String,
     path: String,
@@ -46,9 +46,10 @@ struct Entry {
 }
 
 /// How far a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
+    #[default]
     Ended,
     Interrupted,
     Unreadable,
@@ -126,20 +127,7 @@ impl Entry {
             name,
             path,
             state,
-            problem: None,
-            date: None,
-            user: None,
-            hosts: Vec::new(),
-            processor: None,
-            frequency: None,
-            network: Vec::new(),
-            mpi_library: None,
-            ranks: None,
-            placement: None,
-            command: Vec::new(),
-            points: 0,
-            operations: Vec::new(),
-            runs: None,
+            ..Self::default()
         }
     }
 
