@@ -84,4 +84,3 @@ pub use settings::{
     environment_of, name_of_clock,
 };
 pub use start::{InitAnchor, start_recording};
-pub use table::{ROUTINES, Routine, RoutineClass};

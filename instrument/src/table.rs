@@ -4,5 +4,3 @@
 mod algorithms;
 #[macro_use]
 mod routines;
-
-pub use routines::{ROUTINES, Routine, RoutineClass};

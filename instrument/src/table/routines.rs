@@ -1,5 +1,4 @@
-//! The table of MPI routines: one line each, from which the wrappers, the list of exported symbols
-//! and the documentation are made.
+//! The table of MPI routines: one line each, from which the wrappers are made.
 //!
 //! A line has the routine, its operation, the names of its arguments in order, which of them is the
 //! communicator (and the root), and how its payload is computed from them (a function of
@@ -398,152 +397,37 @@ macro_rules! mpi_routines {
     };
 }
 
-/// What a wrapper of a routine does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RoutineClass {
-    /// Records a call of a collective operation.
-    Collective,
-    /// Records a call and the communicator that it created.
-    Constructor,
-    /// Records a call and forgets the communicator.
-    Free,
-    /// Records a collective call on a file or window, if its layer is recorded; marks what the MPI
-    /// library calls inside it as internal.
-    FileOrWindow,
-    /// Adds up its time; marks what the MPI library calls inside it as internal.
-    Timed,
-    /// Initializes a persistent collective.
-    Persistent,
-    /// Starts or completes operations.
-    Request,
-    /// Begins or ends recording, or records a name or a phase.
-    Process,
-}
-
-/// One line of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Routine {
-    /// Name in C, without the leading `P` and without `_c`.
-    pub name: &'static str,
-    /// What its wrapper does.
-    pub class: RoutineClass,
-    /// Its arguments in order.
-    pub arguments: &'static [&'static str],
-    /// Whether there is a large-count form `_c`.
-    pub has_large_count: bool,
-}
-
-macro_rules! list_routines {
-    (
-        plain { $($p:ident $po:ident, $pi:ident $pio:ident, $px:ident $pxo:ident ($($pa:ident),*) on $pc:ident payload $pp:ident($($py:ident),*);)* }
-        unrooted { $($u:ident $uo:ident, $ui:ident $uio:ident, $ux:ident $uxo:ident ($($ua:ident),*) on $uc:ident payload $up:ident($($uy:ident),*);)* }
-        rooted { $($r:ident $ro:ident, $ri:ident $rio:ident, $rx:ident $rxo:ident ($($ra:ident),*) on $rc:ident from $rr:ident payload $rp:ident($($ry:ident),*);)* }
-        neighborhood { $($n:ident $no:ident, $ni:ident $nio:ident, $nx:ident $nxo:ident ($($na:ident),*) on $nc:ident payload $np:ident($($ny:ident),*);)* }
-        constructors { $($c:ident $co:ident ($($ca:ident),*) on $cc:ident makes $cn:ident how $ch:ident tag $ct:tt;)* }
-        group_constructors { $($x:ident $xo:ident ($($xa:ident),*) makes $xn:ident tag $xt:tt;)* }
-        nonblocking_constructors { $($d:ident $do:ident ($($da:ident),*) on $dc:ident makes $dn:ident with $dr:ident;)* }
-        frees { $($f:ident $fo:ident ($fa:ident);)* }
-        openings { $($b:ident $bo:ident ($($ba:ident),*) on $bc:ident opens $bk:ident $bh:ident;)* }
-        large_openings { $($l:ident $lo:ident ($($la:ident),*) on $lc:ident opens $lk:ident $lh:ident;)* }
-        closings { $($e:ident $eo:ident ($ea:ident) of $ek:ident;)* }
-        settings { $($s:ident $so:ident ($($sa:ident),*) of $sk:ident $sh:ident;)* }
-        fences { $($m:ident $mo:ident ($ma:ident, $mw:ident);)* }
-        accesses { $($a:ident $ao:ident ($af:ident, $($aa:ident),*) payload $ap:ident($($ay:ident),*);)* }
-        nonblocking_accesses { $($j:ident $jo:ident ($jf:ident, $($ja:ident),*) payload $jp:ident($($jy:ident),*) leaves $jr:ident;)* }
-        split_accesses { $($k:ident $ko:ident ($kf:ident, $($ka:ident),*) payload $kp:ident($($ky:ident),*), $z:ident $zo:ident ($zf:ident, $($za:ident),*);)* }
-        sends { $($y:ident ($yb:ident, $yn:ident, $yt:ident, $($ya:ident),*) about $yp:ident of $yc:ident;)* }
-        transfers { $($t:ident ($($ta:ident),*) about $tp:ident of $tc:ident status $ts:tt;)* }
-        begun_transfers { $($i:ident ($($ia:ident),*) about $ip:ident of $ic:ident receives $is:ident;)* }
-        probes { $($v:ident ($($va:ident),*) about $vp:ident of $vc:ident status $vs:ident;)* }
-        polls { $($w:ident ($($wa:ident),*) about $wp:ident of $wc:ident status $ws:ident flag $wf:ident;)* }
-        large_timed { $($h:ident $ho:ident ($hf:ident, $($ha:ident),*);)* }
-        timed { $($g:ident $go:ident ($($ga:ident),*);)* }
-        requests { $($q:ident ($($qa:ident),*) by $qf:ident($($qx:expr),*);)* }
-        process { $($o:ident $oo:ident ($($oa:ident),*);)* }
-    ) => {
-        /// Every routine that the preloaded library wraps, except `MPIX_X_init`.
-        pub const ROUTINES: &[Routine] = &[
-            $(
-                list_routines!(@line stringify!($p), Collective false $($pa)*),
-                list_routines!(@line stringify!($pi), Collective false $($pa)* request),
-                list_routines!(@line concat!(stringify!($p), "_init"), Persistent false $($pa)* info request),
-            )*
-            $(
-                list_routines!(@line stringify!($u), Collective true $($ua)*),
-                list_routines!(@line stringify!($ui), Collective true $($ua)* request),
-                list_routines!(@line concat!(stringify!($u), "_init"), Persistent true $($ua)* info request),
-            )*
-            $(
-                list_routines!(@line stringify!($r), Collective true $($ra)*),
-                list_routines!(@line stringify!($ri), Collective true $($ra)* request),
-                list_routines!(@line concat!(stringify!($r), "_init"), Persistent true $($ra)* info request),
-            )*
-            $(
-                list_routines!(@line stringify!($n), Collective true $($na)*),
-                list_routines!(@line stringify!($ni), Collective true $($na)* request),
-                list_routines!(@line concat!(stringify!($n), "_init"), Persistent true $($na)* info request),
-            )*
-            $(list_routines!(@line stringify!($c), Constructor false $($ca)*),)*
-            $(list_routines!(@line stringify!($x), Constructor false $($xa)*),)*
-            $(list_routines!(@line stringify!($d), Constructor false $($da)*),)*
-            $(list_routines!(@line stringify!($f), Free false $fa),)*
-            $(list_routines!(@line stringify!($b), FileOrWindow false $($ba)*),)*
-            $(list_routines!(@line stringify!($l), FileOrWindow true $($la)*),)*
-            $(list_routines!(@line stringify!($e), FileOrWindow false $ea),)*
-            $(list_routines!(@line stringify!($s), FileOrWindow false $($sa)*),)*
-            $(list_routines!(@line stringify!($m), FileOrWindow false $ma $mw),)*
-            $(list_routines!(@line stringify!($a), FileOrWindow true $af $($aa)*),)*
-            $(list_routines!(@line stringify!($j), FileOrWindow true $jf $($ja)*),)*
-            $(
-                list_routines!(@line stringify!($k), FileOrWindow true $kf $($ka)*),
-                list_routines!(@line stringify!($z), FileOrWindow false $zf $($za)*),
-            )*
-            $(list_routines!(@line stringify!($y), Timed true $yb $yn $yt $($ya)*),)*
-            $(list_routines!(@line stringify!($t), Timed true $($ta)*),)*
-            $(list_routines!(@line stringify!($i), Request true $($ia)*),)*
-            $(list_routines!(@line stringify!($v), Timed false $($va)*),)*
-            $(list_routines!(@line stringify!($w), Timed false $($wa)*),)*
-            $(list_routines!(@line stringify!($h), Timed true $hf $($ha)*),)*
-            $(list_routines!(@line stringify!($g), Timed false $($ga)*),)*
-            $(list_routines!(@line stringify!($q), Request false $($qa)*),)*
-            $(list_routines!(@line stringify!($o), Process false $($oa)*),)*
-        ];
-    };
-    (@line $name:expr, $class:ident $large:literal $($argument:ident)*) => {
-        Routine {
-            name: $name,
-            class: RoutineClass::$class,
-            arguments: &[$(stringify!($argument)),*],
-            has_large_count: $large,
-        }
-    };
-}
-
-mpi_routines!(list_routines);
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use collbench_formats::Operation;
+
+    macro_rules! text_of {
+        ($($table:tt)*) => { stringify!($($table)*) };
+    }
+
+    /// The names of routines in the table, sorted.
+    fn names() -> Vec<&'static str> {
+        let is_between = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+        let words = mpi_routines!(text_of).split(is_between);
+        let mut names: Vec<_> = words.filter(|word| word.starts_with("MPI")).collect();
+        names.sort_unstable();
+        names
+    }
 
     #[test]
     fn every_routine_is_in_the_table_once() {
-        let mut names: Vec<_> = ROUTINES.iter().map(|routine| routine.name).collect();
-        names.sort_unstable();
-        let n = names.len();
-        names.dedup();
-        assert_eq!(names.len(), n);
+        assert!(names().is_sorted_by(|a, b| a < b));
     }
 
     #[test]
     fn every_counted_operation_of_the_format_has_its_routine() {
-        for operation in collbench_formats::Operation::ALL {
-            assert!(
-                ROUTINES
-                    .iter()
-                    .any(|routine| routine.name == operation.name()),
-                "{} is in no line of the table",
-                operation.name()
-            );
+        let names = names();
+        for operation in Operation::ALL {
+            let name = match operation.is_persistent() {
+                true => operation.name().replace("MPI_", "MPIX_"),
+                false => operation.name().to_owned(),
+            };
+            assert!(names.contains(&&*name), "{name} is in no line of the table");
         }
     }
 }
