@@ -105,10 +105,7 @@ fn recording_makes_it_small_at_once_in_both_forms() {
         };
         let (finished, trace) = job.record(workspace.path());
         let finished = finished.expect(0);
-        assert!(
-            finished.stderr.contains("2 ranks, 10000 calls"),
-            "{finished}"
-        );
+        finished.must_say("2 ranks, 10000 calls");
         let bytes = n_bytes(&trace);
         let said = all_output(&trace, 0);
         compact(&["--expand"], &[&trace]).expect(0);
@@ -140,7 +137,7 @@ fn a_killed_run_stays_killed_and_another_directory_leaves_the_first_alone() {
     assert!(out.join("run.json").exists());
     // Never over something that is there.
     let refused = compact(&[], &[&trace, &out]).expect(1);
-    assert!(refused.stderr.contains("already exists"), "{refused}");
+    refused.must_say("already exists");
 
     // The processes are of this host, and nobody has their files open: known to have ended.
     compact(&[], &[&trace]).expect(0);
@@ -168,7 +165,7 @@ fn what_is_damaged_or_may_still_be_written_stays_as_it_is_and_is_named() {
     fs::write(path(1), bytes).unwrap();
     let before = bytes_by_name(&trace);
     let refused = compact(&[], &[&trace]).expect(3);
-    assert!(refused.stderr.contains("may still be running"), "{refused}");
+    refused.must_say("may still be running");
     assert!(refused.stderr.contains("not a chunk") || refused.stderr.contains("expected a chunk"));
     assert!(
         names.iter().all(|name| refused.stderr.contains(name)),

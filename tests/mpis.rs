@@ -606,7 +606,7 @@ fn two_runs_under_the_launcher_of_mpich_are_not_taken_for_one() {
     let path = MPICH_5.library_path();
     let finished = run_in(workspace.path(), &[("LD_LIBRARY_PATH", &path)], &words).expect(125);
     assert_eq!(finished.stdout.matches("sum").count(), 4);
-    assert!(finished.stderr.contains("1 more"), "{finished}");
+    finished.must_say("1 more");
     let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
     assert_eq!(analysis.json["trace"]["ranks"], 2);
 }

@@ -229,7 +229,7 @@ fn lines_that_were_kept_in_the_trace_outlive_the_program() {
     let elsewhere = workspace.path().to_str().unwrap();
     let none = analyze(&small, &["--sources", elsewhere]).expect(0);
     let said = "no source file of its lines is below";
-    assert!(none.finished.stderr.contains(said), "{}", none.finished);
+    none.finished.must_say(said);
     let inlined = places(&shown, "MPI_Barrier")[0];
     let text = inlined[0]["text"].as_str().unwrap();
     assert!(text.starts_with("MPI_Barrier(MPI_COMM_WORLD);"), "{text}");

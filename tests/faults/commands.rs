@@ -24,16 +24,11 @@ fn a_program_that_never_calls_mpi_is_undisturbed_and_the_empty_trace_is_an_error
             let name = format!("trace-{}-{status}", source.len());
             let finished = record_command(&workspace, &["-o", &name], &words).expect(expected);
             assert_eq!(finished.stdout, "some\ninput", "{source}");
-            assert!(finished.stderr.contains("quiet ends\n"), "{finished}");
-            assert!(
-                finished.stderr.contains("nothing was recorded"),
-                "{finished}"
-            );
+            finished.must_say("quiet ends\n");
+            finished.must_say("nothing was recorded");
             if status == "0" {
-                assert!(
-                    finished.stderr.contains("static"),
-                    "a likely cause: {finished}"
-                );
+                // A likely cause.
+                finished.must_say("static");
             }
         }
     }
@@ -54,17 +49,11 @@ fn a_job_without_mpi_under_a_launcher_is_undisturbed_too() {
         2,
         "{finished}"
     );
-    assert!(
-        finished.stderr.contains("static"),
-        "a likely cause: {finished}"
-    );
+    // A likely cause.
+    finished.must_say("static");
     // An empty trace is nothing to analyze.
     let analysis = analyze(&trace, &[]).expect(1);
-    assert!(
-        analysis.finished.stderr.contains("trace"),
-        "{}",
-        analysis.finished
-    );
+    analysis.finished.must_say("trace");
 }
 
 #[test]
@@ -203,7 +192,7 @@ fn a_missing_preloaded_library_is_an_error_that_names_it() {
     )
     .expect(125);
     assert_eq!(finished.stdout, "", "the command ran: {finished}");
-    assert!(finished.stderr.contains("/nowhere/lib.so"), "{finished}");
+    finished.must_say("/nowhere/lib.so");
 }
 
 #[test]
@@ -222,10 +211,8 @@ fn a_preloaded_library_that_the_loader_refuses_is_an_error() {
     let (finished, _) = job.record(workspace.path());
     let finished = finished.expect(125);
     assert_eq!(finished.sorted_lines(), ["rank 0 done", "rank 1 done"]);
-    assert!(
-        finished.stderr.contains("loader refused"),
-        "a likely cause: {finished}"
-    );
+    // A likely cause.
+    finished.must_say("loader refused");
 }
 
 #[test]

@@ -130,11 +130,7 @@ impl Fault<'_> {
             }
             _ => {}
         }
-        assert!(
-            recorded.stderr.contains(self.says),
-            "{:?} expected in {recorded}",
-            self.says
-        );
+        recorded.must_say(self.says);
         let found = self.check_trace(&trace, &recorded);
         self.print_row(&plain, &recorded, &found);
         Some(workspace)

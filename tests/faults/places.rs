@@ -196,7 +196,7 @@ fn an_existing_trace_is_only_replaced_when_told() {
             // The launcher may have a status of its own for programs that end badly.
             Form::Inner => assert_ne!(refused.status, 0, "{refused}"),
         }
-        assert!(refused.stderr.contains("--force"), "{refused}");
+        refused.must_say("--force");
         assert_eq!(refused.stdout, "", "the program ran: {refused}");
         assert_eq!(
             fs::read(&rank_files(&trace)[0]).unwrap(),
@@ -234,7 +234,7 @@ fn a_directory_that_is_no_trace_is_never_replaced() {
         let options = [options, &["-o", output]].concat();
         let finished = record_command(&workspace, &options, &["--", "echo", "ran"]).expect(125);
         assert_eq!(finished.stdout, "", "the command ran: {finished}");
-        assert!(finished.stderr.contains(output), "{finished}");
+        finished.must_say(output);
         assert_eq!(fs::read(precious.join("thesis.tex")).unwrap(), b"text");
         assert_eq!(fs::read(workspace.join("file")).unwrap(), b"text");
     }
@@ -262,7 +262,7 @@ fn what_only_has_the_names_of_a_trace_is_never_replaced() {
         let options = ["--force", "-o", &output];
         let finished = record_command(&workspace, &options, &["--", "echo", "ran"]).expect(125);
         assert_eq!(finished.stdout, "", "the command ran: {finished}");
-        assert!(finished.stderr.contains("not a trace"), "{finished}");
+        finished.must_say("not a trace");
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "{name}");
     }
 }
@@ -282,10 +282,7 @@ fn an_old_trace_is_not_taken_for_that_of_a_program_without_mpi() {
         };
         let (finished, _) = job.record(workspace.path());
         let finished = finished.expect(125);
-        assert!(
-            finished.stderr.contains("nothing was recorded"),
-            "{finished}"
-        );
+        finished.must_say("nothing was recorded");
         assert!(
             !trace.exists() || rank_files(&trace).is_empty(),
             "{form:?}: the old trace is there"
@@ -354,10 +351,7 @@ fn a_place_without_write_permission_is_an_error_before_the_command_runs() {
     };
     let finished = run_in(public.path(), &[], &line).expect(125);
     assert_eq!(finished.stdout, "", "the command ran: {finished}");
-    assert!(
-        finished.stderr.contains("locked"),
-        "names the place: {finished}"
-    );
+    finished.must_say("locked");
     assert!(
         finished.stderr.to_lowercase().contains("permission"),
         "{finished}"

@@ -170,10 +170,7 @@ fn the_recorder_ends_whatever_has_taken_the_place_of_run_json() {
             "timeout", "60", recorder, "-o", "t", "--", "sh", "-c", &script,
         ];
         let finished = run_in(workspace.path(), &[], &line).expect(125);
-        assert!(
-            finished.stderr.contains("nothing was recorded"),
-            "{finished}"
-        );
+        finished.must_say("nothing was recorded");
     }
 }
 
@@ -400,7 +397,7 @@ fn a_signal_ends_compacting_and_nothing_half_done_stays() {
         send(signal, &child);
         let finished = ended(child);
         assert_eq!(finished.status, status, "{finished}");
-        assert!(finished.stderr.contains("interrupted"), "{finished}");
+        finished.must_say("interrupted");
         assert_eq!(fs::read_dir(whole).unwrap().count(), 4);
         run(&[
             command("collbench-compact").to_str().unwrap(),
@@ -427,7 +424,7 @@ fn a_signal_ends_compacting_and_nothing_half_done_stays() {
         send(signal, &child);
         let finished = ended(child);
         assert_eq!(finished.status, status, "{finished}");
-        assert!(finished.stderr.contains("2 ranks"), "{finished}");
+        finished.must_say("2 ranks");
         assert_eq!(rank_files(&place).len(), 2);
         assert_eq!(fs::read_dir(&place).unwrap().count(), 3, "{finished}");
         fs::remove_dir_all(&place).unwrap();
@@ -453,7 +450,7 @@ fn what_a_killed_compaction_leaves_does_not_block_the_next_and_what_is_not_its_o
     let locked = [OsStr::new("flock"), half.as_os_str()];
     let before = fs::read_dir(&half).unwrap().count();
     let finished = run(&[&locked[..], &line].concat()).expect(1);
-    assert!(finished.stderr.contains("in use by"), "{finished}");
+    finished.must_say("in use by");
     assert_eq!(fs::read_dir(&half).unwrap().count(), before);
     run(&line).expect(0);
     assert!(!half.exists());
@@ -464,7 +461,7 @@ fn what_a_killed_compaction_leaves_does_not_block_the_next_and_what_is_not_its_o
     fs::create_dir(&half).unwrap();
     fs::write(half.join("thesis.tex"), "precious").unwrap();
     let finished = run(&line).expect(1);
-    assert!(finished.stderr.contains("out.compacting"), "{finished}");
+    finished.must_say("out.compacting");
     assert_eq!(fs::read(half.join("thesis.tex")).unwrap(), b"precious");
     fs::remove_dir_all(&half).unwrap();
     symlink(&trace, &half).unwrap();
@@ -502,7 +499,7 @@ fn expanding_takes_no_longer_than_what_is_there() {
             &["--expand".as_ref(), trace.as_os_str()],
         );
         let finished = finished.expect(3);
-        assert!(finished.stderr.contains(&stated.to_string()), "{finished}");
+        finished.must_say(&stated.to_string());
         assert_eq!(fs::read(&file).unwrap(), bytes, "it stays as it is");
         run(&[compact.as_os_str(), trace.as_os_str()]).expect(0);
     }

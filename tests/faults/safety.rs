@@ -191,6 +191,6 @@ fn a_report_is_not_written_through_links() {
     fs::create_dir(workspace.join("else")).unwrap();
     symlink(workspace.join("else"), trace.join("report")).unwrap();
     let finished = analyze().expect(1);
-    assert!(finished.stderr.contains("report: "), "{finished}");
+    finished.must_say("report: ");
     assert_eq!(fs::read_dir(workspace.join("else")).unwrap().count(), 0);
 }

@@ -187,7 +187,7 @@ fn a_report_that_cannot_be_written_is_an_error_that_names_the_place() {
         trace.to_str().unwrap(),
     ])
     .expect(1);
-    assert!(finished.stderr.contains("in-the-way"), "{finished}");
+    finished.must_say("in-the-way");
 }
 
 #[test]

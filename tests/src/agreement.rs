@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// The critical paths of an operation in which all wait for all, compared with who arrived last.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Agreement {
     /// Operation and communicator.
     pub of: String,
@@ -33,10 +33,7 @@ pub fn agreements(document: &Value) -> Vec<Agreement> {
                 "{} on {}",
                 operation["operation"], operation["communicator"]
             ),
-            known: 0,
-            unknown: BTreeMap::new(),
-            elsewhere: BTreeMap::new(),
-            contradictions: 0,
+            ..Agreement::default()
         };
         let mut begins: BTreeMap<u64, u64> = BTreeMap::new();
         for tree in list(&operation["trees"]) {

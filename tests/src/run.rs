@@ -37,6 +37,16 @@ impl Finished {
         self
     }
 
+    /// Fails with all there is to know if its standard error does not say this.
+    ///
+    /// # Panics
+    ///
+    /// If not.
+    #[track_caller]
+    pub fn must_say(&self, words: &str) {
+        assert!(self.stderr.contains(words), "{words:?} is not in {self}");
+    }
+
     /// The lines of its standard output, sorted: ranks write in any order.
     #[must_use]
     pub fn sorted_lines(&self) -> Vec<&str> {

@@ -199,12 +199,7 @@ fn trees_that_are_gone_when_the_program_starts_mean_the_mpi_library() {
     assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
     let says = "no trees are used: ";
     assert_eq!(finished.stderr.matches(says).count(), 1, "{finished}");
-    assert!(
-        finished
-            .stderr
-            .contains("it is not the same file on all hosts"),
-        "{finished}"
-    );
+    finished.must_say("it is not the same file on all hosts");
 }
 
 #[test]
@@ -366,7 +361,7 @@ fn a_wrong_tree_file_is_refused_before_the_command_runs() {
             "started",
         ];
         let finished = run_in(folder.path(), &[], &line).expect(125);
-        assert!(finished.stderr.contains(says), "{finished}");
+        finished.must_say(says);
         assert_eq!(names_in(folder.path()), ["trees.toml"]);
     }
 }

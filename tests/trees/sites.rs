@@ -69,5 +69,5 @@ fn sites_that_the_file_does_not_name_are_those_of_round_trips_or_one() {
     // Without any file; its trees depend on sites.
     let best = over_file(Path::new("best"));
     assert_eq!(best.sorted_lines(), plain.sorted_lines());
-    assert!(best.stderr.contains("has no [[site]]"), "{best}");
+    best.must_say("has no [[site]]");
 }

@@ -67,9 +67,5 @@ fn main() -> ExitCode {
         sum.undefined,
         sum.differences.len()
     );
-    if sum.differences.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    ExitCode::from(u8::from(!sum.differences.is_empty()))
 }

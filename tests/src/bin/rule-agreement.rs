@@ -19,6 +19,7 @@ The status is 1 where something differs.
 ";
 
 /// The command line.
+#[derive(Default)]
 struct Options {
     is_five: bool,
     files: u64,
@@ -31,13 +32,9 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let mut options = Options {
-        is_five: false,
         files: 20,
         seed: 1,
-        only: None,
-        shows: false,
-        is_written: false,
-        is_of_han: false,
+        ..Options::default()
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -108,11 +105,7 @@ fn of_han(options: &Options) -> ExitCode {
         sum.depends,
         sum.differences.len()
     );
-    if sum.differences.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    ExitCode::from(u8::from(!sum.differences.is_empty()))
 }
 
 fn main() -> ExitCode {
@@ -157,9 +150,5 @@ fn main() -> ExitCode {
         sum.by,
         sum.differences.len()
     );
-    if sum.differences.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    ExitCode::from(u8::from(!sum.differences.is_empty()))
 }

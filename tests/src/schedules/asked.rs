@@ -73,10 +73,6 @@ impl Schedules {
             self.not_comparable,
             self.differences.len()
         );
-        if self.differences.is_empty() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        }
+        ExitCode::from(u8::from(!self.differences.is_empty()))
     }
 }

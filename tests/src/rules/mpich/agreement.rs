@@ -190,17 +190,7 @@ impl MpichLibrary {
                     .unwrap_or_default()
             );
         }
-        let work = Workspace::new();
-        let mut run = Run {
-            library: self,
-            work,
-            made: &made,
-            number,
-            agreed: MpichAgreed::default(),
-        };
-        run.agreed.files = 1;
-        run.compare(shows);
-        run.agreed
+        Run::compared(self, &made, number, shows).agreed
     }
 
     /// Choices of number `number` of `seed`, written as a file and run: whether the algorithms that were
@@ -229,16 +219,7 @@ impl MpichLibrary {
                 String::from_utf8_lossy(&made.mpir)
             );
         }
-        let work = Workspace::new();
-        let mut run = Run {
-            library: self,
-            work,
-            made: &made,
-            number,
-            agreed: MpichAgreed::default(),
-        };
-        run.agreed.files = 1;
-        run.compare(shows);
+        let mut run = Run::compared(self, &made, number, shows);
         run.compare_choices(&choices);
         run.agreed
     }
@@ -261,7 +242,21 @@ struct Ended {
     ran: Vec<BTreeMap<usize, Vec<(usize, String)>>>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// What is made up, run and compared.
+    fn compared(library: &'a MpichLibrary, made: &'a Made, number: u64, shows: bool) -> Self {
+        let mut run = Self {
+            library,
+            work: Workspace::new(),
+            made,
+            number,
+            agreed: MpichAgreed::default(),
+        };
+        run.agreed.files = 1;
+        run.compare(shows);
+        run
+    }
+
     fn differs(&mut self, what: String) {
         // After a call that ends the program, all others are missing.
         if self.agreed.differences.len() == MAX_DIFFERENCES {

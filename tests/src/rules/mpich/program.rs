@@ -38,13 +38,14 @@ pub(super) fn build_without_names() -> PathBuf {
         .arg(format!("-Wl,-rpath,{}", root.join("lib").display()))
         .arg("-o")
         .arg(&program);
-    let output = compile.output().expect("gcc runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    succeed(compile);
     program
+}
+
+fn succeed(mut compile: Command) {
+    let output = compile.output().expect("gcc runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
 }
 
 /// Compiles the program, once: an executable cannot be written while it runs; returns it.
@@ -79,12 +80,7 @@ fn compiled() -> PathBuf {
         .args(needed(&libraries.join("libmpich.so.12")))
         .args(["-lpthread", "-lm", "-o"])
         .arg(&program);
-    let output = compile.output().expect("gcc runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    succeed(compile);
     program
 }
 
