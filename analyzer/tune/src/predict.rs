@@ -30,6 +30,8 @@ mod screen;
 mod search;
 mod whole_run;
 
+use std::collections::BTreeMap;
+
 use collbench_stats::rank_correlation::rank_correlation;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -507,6 +509,19 @@ impl Class {
     /// Whether it has too few instances to be predicted: in every other tenth of the run.
     fn has_too_few(&self) -> bool {
         self.in_tenths(0).count() < LEAST_INSTANCES
+    }
+
+    /// Instances with as many messages as most of those that have any: in its first call on a communicator a library may make
+    /// others for itself.
+    fn usual_instances(&self) -> impl Iterator<Item = &Instance> {
+        let mut times: BTreeMap<usize, usize> = BTreeMap::new();
+        let n_messages = self.instances.iter().map(|of| of.messages.len());
+        for n in n_messages.filter(|&n| n > 0) {
+            *times.entry(n).or_default() += 1;
+        }
+        let usual = times.into_iter().max_by_key(|&(_, times)| times);
+        let usual = usual.map_or(0, |(n, _)| n);
+        (self.instances.iter()).filter(move |of| usual > 0 && of.messages.len() == usual)
     }
 
     fn in_tenths(&self, remainder: u64) -> impl Iterator<Item = &Instance> {

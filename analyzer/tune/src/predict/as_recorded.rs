@@ -65,8 +65,7 @@ fn ended_before(did: &[Did]) -> Vec<BTreeSet<usize>> {
 /// What the processes did in the instances of a class, as far as these are alike: an action waits for those that had ended
 /// before it in all of them. `None` without messages.
 pub(super) fn schedule(class: &Class) -> Option<Schedule> {
-    let with_messages = class.instances.iter().filter(|of| !of.messages.is_empty());
-    let mut instances = with_messages
+    let mut instances = (class.usual_instances())
         .filter_map(|of| did(of, class.ranks.len()))
         .take(COMPARED);
     let first = instances.next()?;

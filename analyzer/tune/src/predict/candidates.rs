@@ -191,8 +191,7 @@ pub(super) fn that_ran(library: KnownLibrary, class: &Class) -> Option<Candidate
             schedule: schedule_over(wrappers, class).ok()?,
         }));
     }
-    let mut with_messages = class.instances.iter().filter(|of| !of.messages.is_empty());
-    let messages = with_messages.next()?.messages.iter();
+    let messages = class.usual_instances().next()?.messages.iter();
     let messages = messages.map(|of| (of.from as usize, of.to as usize, of.bytes));
     let recorded = between_others(messages);
     let longest = recorded.iter().map(|(_, _, bytes)| *bytes).max()?;
@@ -217,17 +216,21 @@ pub(super) fn that_ran(library: KnownLibrary, class: &Class) -> Option<Candidate
                 chains,
                 ..Parameters::default()
             };
-            let named = ran(&reported, |_| parameters);
-            let schedule = schedule(release(library), &named, &call);
-            if let Some(schedule) = schedule.filter(is_it) {
-                return Some(Candidate {
-                    method: Method::Algorithm(class.reported.join(" + ")),
-                    number: None,
-                    segment_bytes,
-                    schedule,
-                    in_memory: BTreeMap::new(),
-                    named: owned(&named),
-                });
+            // Short of elements, some hand over to another algorithm, which is reported, too; of `coll_han` those within hosts of
+            // one process send nothing.
+            for names in std::iter::once(&reported[..]).chain(reported.chunks(1)) {
+                let named = ran(names, |_| parameters);
+                let schedule = schedule(release(library), &named, &call);
+                if let Some(schedule) = schedule.filter(is_it) {
+                    return Some(Candidate {
+                        method: Method::Algorithm(class.reported.join(" + ")),
+                        number: None,
+                        segment_bytes,
+                        schedule,
+                        in_memory: BTreeMap::new(),
+                        named: owned(&named),
+                    });
+                }
             }
         }
     }
