@@ -97,7 +97,8 @@ pub struct Band {
 pub struct Identity {
     /// The median of predicted by measured times.
     pub ratio: f64,
-    /// By which part of their time others may be predicted wrongly: what ran is in the tenth of the run in which that is worst.
+    /// By which part of its time something else may be predicted wrongly: as much as what ran is in the worst tenth of the run,
+    /// and 3 % at least.
     pub error: f64,
     /// The part of the instances for which that is from 0.8 to 1.25.
     pub within: f64,

@@ -109,8 +109,8 @@ fn try_begin(library: MpiLibrary, world: NewWorld, path: &Path) -> Result<(), No
     let constants = TreeConstants::of(library.abi).ok_or(NoTrees::UnknownAbi)?;
     let location = Location::of_this_process();
     let registry = agree_on_presence(world, path, &location)?;
-    // From here on all processes are here, and make the same calls of the library. The file was
-    // complete before they were started.
+    // From here on all processes are here, and make the same calls of the library. The file is
+    // complete: it was written before the first process was started.
     let content = fs::read(path).unwrap_or_default();
     let mut rules = decoded(&content);
     if !world.is_recorded {
