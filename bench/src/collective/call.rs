@@ -29,6 +29,8 @@ pub(super) enum Element {
     /// Bytes, combined by MPI_BOR
     #[default]
     Byte,
+    /// MPI_INT32_T, combined by MPI_SUM; lengths are multiples of 4
+    Int,
     /// MPI_DOUBLE, combined by MPI_SUM; lengths are multiples of 8
     Double,
 }
@@ -39,7 +41,17 @@ impl Element {
     pub(super) fn size(self) -> u64 {
         match self {
             Self::Byte => 1,
+            Self::Int => 4,
             Self::Double => 8,
+        }
+    }
+
+    /// What MPI calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Byte => "MPI_BYTE",
+            Self::Int => "MPI_INT32_T",
+            Self::Double => "MPI_DOUBLE",
         }
     }
 
@@ -48,6 +60,7 @@ impl Element {
         unsafe {
             match self {
                 Self::Byte => ffi::RSMPI_UINT8_T,
+                Self::Int => ffi::RSMPI_INT32_T,
                 Self::Double => ffi::RSMPI_DOUBLE,
             }
         }
@@ -58,7 +71,7 @@ impl Element {
         unsafe {
             match self {
                 Self::Byte => ffi::RSMPI_BOR,
-                Self::Double => ffi::RSMPI_SUM,
+                Self::Int | Self::Double => ffi::RSMPI_SUM,
             }
         }
     }

@@ -464,8 +464,8 @@ impl Part {
         for length in ends {
             if length % size != 0 {
                 problems.push(self.lengths.problem(format!(
-                    "{length} bytes: lengths of MPI_DOUBLE are multiples of {size}; choose element = \
-                     \"byte\""
+                    "{length} bytes: lengths of {} are multiples of {size}; choose element = \"byte\"",
+                    method.element.name()
                 )));
             }
         }

@@ -347,7 +347,7 @@ fn trees_of_a_file_are_measured_in_turns_beside_the_choice_of_the_library() {
     );
     fs::write(folder.path().join("t.toml"), text).unwrap();
     let names = "MPI_Allreduce,MPI_Reduce,MPI_Bcast,MPI_Barrier,MPI_Gather,MPI_Scatter,MPI_Allgather,MPI_Scan";
-    for element in ["byte", "double"] {
+    for element in ["byte", "int", "double"] {
         let line = format!(
             "--trees t.toml --operation {names} --bytes 0,24,20000 --root 1 --processes 2,3 \
              --start barrier --repetitions 10 --seconds 0.05 --element {element}"

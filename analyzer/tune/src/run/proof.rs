@@ -147,12 +147,23 @@ impl Asked {
         POINT_S * self.n_points() as f64
     }
 
+    /// What all messages may consist of: the largest elements, as in [schedules](collbench_schedules::Call), since algorithms depend
+    /// on their number.
+    fn element(&self) -> &'static str {
+        let elements = [(8, "double"), (4, "int")].into_iter();
+        let mut fitting =
+            elements.filter(|(size, _)| self.calls.iter().all(|of| of.bytes % size == 0));
+        fitting.next().map_or("byte", |(_, name)| name)
+    }
+
     /// The plan of the benchmark, with the arrivals in this file.
     #[must_use]
     pub fn plan(&self, arrivals: &Path) -> String {
         let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-        let mut plan =
-            format!("precision = 0.02\nrepetitions = [20, 2000]\nseconds = {POINT_S:?}\n");
+        let mut plan = format!(
+            "precision = 0.02\nrepetitions = [20, 2000]\nseconds = {POINT_S:?}\nelement = \"{}\"\n",
+            self.element()
+        );
         for of in &self.calls {
             let _ = write!(
                 plan,

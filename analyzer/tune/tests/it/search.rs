@@ -658,6 +658,7 @@ fn what_is_slower_when_it_is_measured_alone_is_not_proposed() {
     let asked = Asked::of(&found).expect("a tree is found");
     assert!(asked.has_trees());
     let plan: toml::Table = asked.plan(Path::new("a.json")).parse().expect("a plan");
+    assert_eq!(plan["element"].as_str(), Some("double"));
     let part = &plan["measure"][0];
     assert_eq!(part["operations"][0].as_str(), Some("MPI_Allreduce"));
     assert_eq!(part["lengths"][0].as_integer(), Some(BYTES as i64));

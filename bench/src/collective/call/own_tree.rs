@@ -16,6 +16,7 @@ impl OverTree {
     pub(in crate::collective) fn new(team: Team<MpiTransport>, element: Element) -> Self {
         let kernel = match element {
             Element::Byte => Kernel::new(Reduction::Bor, Elements::Uint8),
+            Element::Int => Kernel::new(Reduction::Sum, Elements::Int32),
             Element::Double => Kernel::new(Reduction::Sum, Elements::Double),
         };
         Self {
