@@ -26,6 +26,18 @@ pub(super) const fn plain(id: i64, name: &'static str, function: &'static str) -
     }
 }
 
+/// The algorithms of an earlier version, and one more.
+pub(super) const fn with<const N: usize>(before: &[Algorithm], last: Algorithm) -> [Algorithm; N] {
+    assert!(N == before.len() + 1);
+    let mut all = [last; N];
+    let mut at = 0;
+    while at < before.len() {
+        all[at] = before[at];
+        at += 1;
+    }
+    all
+}
+
 /// One that sends segments.
 const fn segmented(id: i64, name: &'static str, function: &'static str) -> Algorithm {
     Algorithm {

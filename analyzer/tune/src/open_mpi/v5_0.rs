@@ -4,8 +4,8 @@
 //! (`coll_tuned_decision_dynamic.c`); `ompi_coll_tuned_read_rules_config_file` reads a version line and
 //! a fifth number from 5.0.7 on; `coll_han_component.c` has a priority of 35.
 
-use super::v4_1::{self, plain};
-use super::version::{Algorithm, OperationTable, VersionTable};
+use super::v4_1::{self, plain, with};
+use super::version::{OperationTable, VersionTable};
 
 pub(super) const TABLE: VersionTable = VersionTable {
     n_collectives: 22,
@@ -31,33 +31,18 @@ pub(super) const TABLE: VersionTable = VersionTable {
     ],
 };
 
-pub(super) const ALLGATHER: OperationTable = {
-    const BEFORE: &[Algorithm] = v4_1::ALLGATHER.algorithms;
-    OperationTable {
-        algorithms: &[
-            BEFORE[0],
-            BEFORE[1],
-            BEFORE[2],
-            BEFORE[3],
-            BEFORE[4],
-            BEFORE[5],
-            plain(7, "sparbit", "allgather_intra_sparbit"),
-        ],
-        ..v4_1::ALLGATHER
-    }
+pub(super) const ALLGATHER: OperationTable = OperationTable {
+    algorithms: &with::<7>(
+        v4_1::ALLGATHER.algorithms,
+        plain(7, "sparbit", "allgather_intra_sparbit"),
+    ),
+    ..v4_1::ALLGATHER
 };
 
-pub(super) const ALLGATHERV: OperationTable = {
-    const BEFORE: &[Algorithm] = v4_1::ALLGATHERV.algorithms;
-    OperationTable {
-        algorithms: &[
-            BEFORE[0],
-            BEFORE[1],
-            BEFORE[2],
-            BEFORE[3],
-            BEFORE[4],
-            plain(6, "sparbit", "allgatherv_intra_sparbit"),
-        ],
-        ..v4_1::ALLGATHERV
-    }
+pub(super) const ALLGATHERV: OperationTable = OperationTable {
+    algorithms: &with::<6>(
+        v4_1::ALLGATHERV.algorithms,
+        plain(6, "sparbit", "allgatherv_intra_sparbit"),
+    ),
+    ..v4_1::ALLGATHERV
 };

@@ -6,7 +6,7 @@
 
 use super::version::{Algorithm, Limit, OperationTable, VersionTable};
 use super::{v4_1, v5_0};
-use v4_1::plain;
+use v4_1::{plain, with};
 
 pub(super) const TABLE: VersionTable = VersionTable {
     n_collectives: 22,
@@ -82,19 +82,10 @@ const ALLREDUCE: OperationTable = {
     }
 };
 
-const REDUCE: OperationTable = {
-    const BEFORE: &[Algorithm] = v4_1::REDUCE.algorithms;
-    OperationTable {
-        algorithms: &[
-            BEFORE[0],
-            BEFORE[1],
-            BEFORE[2],
-            BEFORE[3],
-            BEFORE[4],
-            BEFORE[5],
-            BEFORE[6],
-            of_radix(8, "knomial", "reduce_intra_knomial"),
-        ],
-        ..v4_1::REDUCE
-    }
+const REDUCE: OperationTable = OperationTable {
+    algorithms: &with::<8>(
+        v4_1::REDUCE.algorithms,
+        of_radix(8, "knomial", "reduce_intra_knomial"),
+    ),
+    ..v4_1::REDUCE
 };
