@@ -521,8 +521,8 @@ impl Class {
             *times.entry(n).or_default() += 1;
         }
         let usual = times.into_iter().max_by_key(|&(_, times)| times);
-        let usual = usual.map_or(0, |(n, _)| n);
-        (self.instances.iter()).filter(move |of| usual > 0 && of.messages.len() == usual)
+        let is_usual = move |of: &&Instance| usual.is_some_and(|(n, _)| of.messages.len() == n);
+        self.instances.iter().filter(is_usual)
     }
 
     fn in_tenths(&self, remainder: u64) -> impl Iterator<Item = &Instance> {

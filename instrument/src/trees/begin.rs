@@ -308,16 +308,14 @@ fn exchange(
         Some(Location::decoded(location))
     };
     let locations = all.iter().filter_map(location).collect();
-    let each = all
-        .iter()
-        .map(|entry| Readiness::decoded(entry[ENTRY_BYTES]));
-    let of_all = each.max().unwrap_or(Readiness::NotReady);
-    let is_other = |entry: &[u8; BYTES]| entry[ENTRY_BYTES + 1..] != all[0][ENTRY_BYTES + 1..];
-    let of_all = match all.iter().any(is_other) {
-        true => of_all.max(Readiness::NoFile),
-        false => of_all,
+    let has_other_file =
+        |entry: &[u8; BYTES]| entry[ENTRY_BYTES + 1..] != all[0][ENTRY_BYTES + 1..];
+    let readiness = |entry: &[u8; BYTES]| match Readiness::decoded(entry[ENTRY_BYTES]) {
+        own if has_other_file(entry) => own.max(Readiness::NoFile),
+        own => own,
     };
-    Ok((locations, of_all))
+    let of_all = all.iter().map(readiness).max();
+    Ok((locations, of_all.unwrap_or(Readiness::NotReady)))
 }
 
 fn functions() -> Result<MpiFunctions, &'static std::ffi::CStr> {
