@@ -579,7 +579,7 @@ pub(super) fn rounded(spread: Option<Spread>) -> Option<Spread> {
     spread.map(|spread| mapped(spread, hundredths))
 }
 
-/// The same of other values: `of` all values, in their order.
+/// The spread after `of` was applied to all values. It must not change their order.
 pub(super) fn mapped(spread: Spread, of: impl Fn(f64) -> f64) -> Spread {
     Spread {
         n: spread.n,

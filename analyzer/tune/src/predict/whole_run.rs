@@ -90,7 +90,7 @@ impl WholeRun<'_> {
         Some(run)
     }
 
-    /// The part of the time of the run by which what ran in its classes is predicted wrongly.
+    /// The part of the time of the run by which its classes may be predicted wrongly.
     fn error_of_classes(&self, took_ns: f64) -> f64 {
         let errors = self.predictions.iter().filter_map(|of| {
             let identity = of.identity.as_ref().ok()?;

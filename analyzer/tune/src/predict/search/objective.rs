@@ -54,7 +54,7 @@ pub(super) struct OfClass<'r, 'm> {
     pub(super) class: &'r Class,
     pub(super) number: usize,
     pub(super) places: Vec<Place>,
-    /// By which part of its time what ran is predicted wrongly, in one tenth of the run.
+    /// By which part of its time something else may be predicted wrongly.
     pub(super) error: f64,
     known: Known<'m>,
     ran: Candidate,
