@@ -14,13 +14,15 @@ use crate::transport::{
 use crate::tree::{Heads, Paths, Place, head_of};
 use crate::values::{Combine, Header, Position};
 
-/// An exchange of processes of one host, without event collectors.
+/// An exchange of processes of one host.
 #[derive(Debug)]
 pub(crate) struct DirectExchange {
     /// What all contribute, in the order in which values are combined.
     values: Vec<Heads>,
     /// What this process contributes.
     own: Heads,
+    /// The event collector that it passes.
+    collector: Option<u32>,
 }
 
 impl DirectExchange {
@@ -32,7 +34,6 @@ impl DirectExchange {
         let own = paths.first_edges[worker.me as usize];
         let is_direct = exchange.is_exchange
             && paths.is_one_host()
-            && paths.edges[own].collectors == [None; 2]
             && exchange.contributors.len() == paths.n_ranks();
         if !is_direct {
             return None;
@@ -48,6 +49,7 @@ impl DirectExchange {
                 .map(value)
                 .collect::<Option<_>>()?,
             own: value(&own)?,
+            collector: paths.edges[own].collectors[0],
         })
     }
 }
@@ -86,15 +88,9 @@ impl DirectExchange {
         let n_bytes = buffers.given().len();
         let at = Position::new(call, 0);
         let nth = head_of(at);
-        let header = Header {
-            total: n_bytes as u64,
-            n_bytes,
-            writer: worker.me,
-            is_last: true,
-            is_truncated: false,
-            is_reference: false,
-        };
+        let header = Header::of_all(worker.me, n_bytes);
         worker.begin(at);
+        let down = worker.stamp(self.collector);
         worker.make_room(at, &header)?;
         let header = header.words();
         let own = small::<N>(buffers.given());
@@ -114,8 +110,10 @@ impl DirectExchange {
             }
             combine.store(&right.as_flattened()[..n_bytes], buffers.result());
         }
+        let up = worker.stamp(self.collector);
         worker.finish(Position::end(call));
         worker.all_have_finished(Position::end(call - 1));
+        worker.record(self.collector, at, down, up);
         Ok(true)
     }
 }

@@ -35,6 +35,19 @@ pub(crate) const MAX_RANKS: u32 = 1 << WRITER_BITS;
 pub(crate) const MESSAGE_HEADER_BYTES: usize = 24;
 
 impl Header {
+    /// That of a value which is all that its rank has.
+    #[inline]
+    pub(crate) fn of_all(writer: u32, n_bytes: usize) -> Self {
+        Self {
+            total: n_bytes as u64,
+            n_bytes,
+            writer,
+            is_last: true,
+            is_truncated: false,
+            is_reference: false,
+        }
+    }
+
     /// Of a reference of `n_bytes` to a value of `total` bytes; `n_bytes` is 0 if the value may not be copied.
     pub(crate) fn of_reference(writer: u32, total: usize, n_bytes: usize) -> Self {
         Self {
