@@ -6,7 +6,7 @@
 
 use super::worker::Worker;
 use crate::error::Error;
-use crate::transport::{REFERENCE_BYTES, Reference, Transport};
+use crate::transport::{REFERENCE_BYTES, Reference, Transport, is_inline};
 use crate::tree::Value;
 use crate::values::{Header, MAX_SEGMENTS, Position};
 
@@ -93,6 +93,9 @@ pub(crate) fn give<'g, T: Transport>(
     begin: Position,
     (total, segment_bytes): (usize, usize),
 ) -> Result<(), Error> {
+    if is_inline(total) {
+        return worker.give_small(to, begin, total);
+    }
     let mut part = 0..total.min(segment_bytes);
     let mut at = begin;
     loop {
@@ -127,10 +130,13 @@ pub(crate) fn take_all<T: Transport>(
     begin: Position,
     buffer: &mut [u8],
 ) -> Result<bool, Error> {
+    worker.begin(begin);
+    if is_inline(buffer.len()) && worker.take_small(value, begin, buffer)? {
+        return Ok(false);
+    }
     let mut taken = 0;
     let mut at = begin;
     loop {
-        worker.begin(at);
         let header = worker.await_header(worker.heads(value), at)?;
         let header = Header::from_words(header);
         let is_too_long = header.total > buffer.len() as u64;
@@ -148,5 +154,6 @@ pub(crate) fn take_all<T: Transport>(
         }
         worker.finish(at);
         at = at.next_segment();
+        worker.begin(at);
     }
 }

@@ -101,6 +101,7 @@ impl<T: Transport> Team<T> {
 
     /// The bytes of each rank in a segment: as many elements as fit with the most blocks that a
     /// value has.
+    #[inline]
     pub(crate) fn bytes_per_segment(
         &mut self,
         shape: Shape,
@@ -112,6 +113,15 @@ impl<T: Transport> Team<T> {
             self.worker.expect_bytes(total);
             return Ok(self.segment_bytes);
         }
+        self.divide_into_segments(shape, element_bytes, total)
+    }
+
+    fn divide_into_segments(
+        &mut self,
+        shape: Shape,
+        element_bytes: usize,
+        total: usize,
+    ) -> Result<usize, Error> {
         let max_blocks = self.max_blocks_of(shape);
         let limit_bytes = self.segment_bytes / max_blocks;
         let bytes = limit_bytes / element_bytes * element_bytes;
@@ -229,24 +239,27 @@ impl<T: Transport> Team<T> {
     }
 
     /// Which of the executions is that of an operation with this root. It is made at its first use.
+    #[inline]
     pub(crate) fn execution_of(&mut self, flow: Flow, shape: Shape, root: u32) -> usize {
-        let n_ranks = self.n_ranks();
-        let key = (flow as usize * 3 + shape as usize) * n_ranks + root as usize;
-        if self.execution_of.is_empty() {
-            self.execution_of.resize(2 * 3 * n_ranks, usize::MAX);
+        let key = (flow as usize * 3 + shape as usize) * self.n_ranks() + root as usize;
+        match self.execution_of.get(key) {
+            Some(&nth) if nth != usize::MAX => nth,
+            _ => self.make_execution(key, (flow, shape, root)),
         }
-        if self.execution_of[key] == usize::MAX {
-            let plan = Plan::new(&self.paths, flow, shape, root, self.worker.me);
-            self.worker.reserve_inputs(plan.max_inputs);
-            self.execution_of[key] = self.executions.len();
-            let broadcast = match (flow, shape) {
-                (Flow::FromRoot, Shape::Whole) => {
-                    DirectBroadcast::of(&plan, &self.paths, &self.worker)
-                }
-                _ => None,
-            };
-            self.executions.push(Execution::new(plan, broadcast));
-        }
-        self.execution_of[key]
+    }
+
+    #[cold]
+    fn make_execution(&mut self, key: usize, (flow, shape, root): (Flow, Shape, u32)) -> usize {
+        let plan = Plan::new(&self.paths, flow, shape, root, self.worker.me);
+        self.worker.reserve_inputs(plan.max_inputs);
+        let broadcast = match (flow, shape) {
+            (Flow::FromRoot, Shape::Whole) => DirectBroadcast::of(&plan, &self.paths, &self.worker),
+            _ => None,
+        };
+        let nth = self.executions.len();
+        self.executions.push(Execution::new(plan, broadcast));
+        self.execution_of.resize(2 * 3 * self.n_ranks(), usize::MAX);
+        self.execution_of[key] = nth;
+        nth
     }
 }

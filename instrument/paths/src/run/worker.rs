@@ -7,7 +7,10 @@ use super::collectors::{Collect, Pass};
 use super::options::TeamOptions;
 use super::wait::{Idle, WaitPolicy};
 use crate::error::Error;
-use crate::transport::{Line, Mark, Transport, TransportError, peek, peek_words, publish, read};
+use crate::transport::{
+    INLINE_WORDS, Line, Mark, Transport, TransportError, WORD_BYTES, peek, peek_words, publish,
+    publish_small, read, read_small, small,
+};
 use crate::tree::{Heads, Layout, Paths, Place, Room, Value, earlier_use, head_of};
 use crate::values::{Combine, Header, MESSAGE_HEADER_BYTES, Merge, Position};
 
@@ -222,7 +225,11 @@ impl<T: Transport> Worker<T> {
     /// Waits until the cells of this segment are free for values of which this is said.
     #[inline]
     pub(crate) fn make_room(&mut self, at: Position, header: &Header) -> Result<(), Error> {
-        let room = self.layout.room_of(at, header);
+        self.make_room_in(at, self.layout.room_of(at, header))
+    }
+
+    #[inline]
+    fn make_room_in(&mut self, at: Position, room: Room) -> Result<(), Error> {
         let mut needed = earlier_use(at, room);
         if room == Room::Long {
             needed = needed.max(self.bodies_used_until);
@@ -302,6 +309,56 @@ impl<T: Transport> Worker<T> {
     pub(crate) fn publish_given(&self, shared: Value, at: Position, header: &Header, given: &[u8]) {
         let cell = self.layout.cell(&self.memory, shared, at, header);
         publish(cell, at, header, given);
+    }
+
+    /// Publishes what the program gives to each of these values: so many bytes, which fit into their
+    /// heads.
+    #[inline]
+    pub(crate) fn give_small<'g>(
+        &mut self,
+        to: impl Iterator<Item = (Value, &'g [u8])>,
+        at: Position,
+        n_bytes: usize,
+    ) -> Result<(), Error> {
+        self.begin(at);
+        self.make_room_in(at, Room::Head)?;
+        let header = Header::of_all(self.me, n_bytes).words();
+        for (value, given) in to {
+            let head = self.heads(value).of(&self.memory, head_of(at));
+            if n_bytes <= WORD_BYTES {
+                publish_small(head, at, header, &small::<1>(given));
+            } else {
+                publish_small(head, at, header, &small::<INLINE_WORDS>(given));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a value that fits into its head, if it is as long as there is room for and nothing comes
+    /// after it. Returns whether it is.
+    #[inline]
+    pub(crate) fn take_small(
+        &mut self,
+        value: Value,
+        at: Position,
+        into: &mut [u8],
+    ) -> Result<bool, Error> {
+        let heads = self.heads(value);
+        let header = self.await_header(heads, at)?;
+        let n_bytes = into.len();
+        if !Header::are_alike(header, Header::of_all(self.me, n_bytes).words()) {
+            return Ok(false);
+        }
+        // Who gives it is mostly ahead of this process.
+        let next = Position::new(at.call() + 1, 0);
+        heads.of(&self.memory, head_of(next)).prefetch();
+        let head = heads.of(&self.memory, head_of(at));
+        if n_bytes <= WORD_BYTES {
+            into.copy_from_slice(&read_small::<1>(head).as_flattened()[..n_bytes]);
+        } else {
+            into.copy_from_slice(&read_small::<INLINE_WORDS>(head).as_flattened()[..n_bytes]);
+        }
+        Ok(true)
     }
 
     /// What is contributed over an edge that begins on this host.

@@ -4,7 +4,7 @@ use super::{Flat, Progress, answer};
 use crate::error::Error;
 use crate::run::lent::{give, lend, take_all};
 use crate::run::worker::Worker;
-use crate::transport::Transport;
+use crate::transport::{Transport, is_inline};
 use crate::values::{Header, Position};
 
 impl Flat {
@@ -37,12 +37,16 @@ impl Flat {
         result: &mut [u8],
     ) -> Result<bool, Error> {
         let each = result.len() / self.values.len();
+        let mut at = Position::new(call, 0);
+        worker.begin(at);
+        if is_inline(each) && self.take_small(worker, at, result)? {
+            worker.finish(Position::end(call));
+            return Ok(true);
+        }
         self.progress.fill(Progress::Taken(0));
         self.progress[worker.me as usize] = Progress::Whole;
         let mut is_alike = true;
-        let mut at = Position::new(call, 0);
         loop {
-            worker.begin(at);
             for rank in 0..self.values.len() {
                 let part = &mut result[rank * each..][..each];
                 match self.progress[rank] {
@@ -68,7 +72,27 @@ impl Flat {
             }
             worker.finish(at);
             at = at.next_segment();
+            worker.begin(at);
         }
+    }
+
+    /// Takes what all others give into the equal parts of `result`, which fit into their heads. Returns
+    /// whether all have given as much as there is room for.
+    #[inline]
+    fn take_small<T: Transport>(
+        &self,
+        worker: &mut Worker<T>,
+        at: Position,
+        result: &mut [u8],
+    ) -> Result<bool, Error> {
+        let each = result.len() / self.values.len();
+        let mut is_alike = true;
+        for (rank, &value) in self.values.iter().enumerate() {
+            if rank != worker.me as usize {
+                is_alike &= worker.take_small(value, at, &mut result[rank * each..][..each])?;
+            }
+        }
+        Ok(is_alike)
     }
 
     /// Takes a segment of what a rank gives, of which so many bytes have come, or copies what it has
@@ -150,6 +174,19 @@ impl Flat {
     ) -> Result<bool, Error> {
         let me = worker.me as usize;
         let each = result.len() / self.values.len();
+        let mut at = Position::new(call, 0);
+        let n_given = given.map_or(each, <[u8]>::len);
+        let is_lent = worker.copies_once(n_given);
+        if is_inline(n_given) && n_given == each && !is_lent {
+            let own = given.unwrap_or(&result[me * each..][..each]);
+            let to = std::iter::once((self.values[me], own));
+            worker.give_small(to, at, each)?;
+            if self.take_small(worker, at, result)? {
+                worker.all_have_finished(Position::end(call - 1));
+                worker.finish(Position::end(call));
+                return Ok(true);
+            }
+        }
         let (before, own) = result.split_at_mut(me * each);
         let (own, after) = own.split_at_mut(each);
         let given = given.unwrap_or(own);
@@ -162,8 +199,6 @@ impl Flat {
         };
         self.progress.fill(Progress::Taken(0));
         self.progress[me] = Progress::Whole;
-        let mut at = Position::new(call, 0);
-        let is_lent = worker.copies_once(given.len());
         let mut n_given = 0;
         if is_lent {
             worker.lend_to(self.values[me], at, given)?;
