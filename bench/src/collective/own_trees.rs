@@ -170,6 +170,7 @@ impl TreeEngine {
         let options = TeamOptions {
             first_tag,
             ..TeamOptions::new(WaitPolicy::for_cores(n_here, n_cores))
+                .for_processes(hosts.len() as u32)
         };
         let ranks = ranks.iter().map(|rank| *rank as u32).collect();
         // No event collector looks at the clock.

@@ -89,6 +89,7 @@ impl Leaf {
     /// Why it has no memory in common with the others.
     pub(super) fn new(prepared: Prepared) -> anyhow::Result<Self> {
         let options = TeamOptions::new(prepared.policy);
+        let options = options.for_processes(prepared.settings.n_leaves());
         let threads = match prepared.joined {
             Some(transport) => {
                 let tree = leaves::of_one_process(prepared.settings.n_threads)?;

@@ -28,6 +28,8 @@ mod team;
 
 mod memory;
 
+mod operands;
+
 mod operations;
 
 pub use buffers::Buffers;

@@ -309,6 +309,7 @@ impl TreesOfCommunicator {
         let reasons = [DEVICES, NO_MEMORY, NO_TAGS, NO_SHARING];
         let n_tags = n_tags(wrappers) + 1;
         let options = TeamOptions::new(trees.hosts.policy(trees.rank));
+        let options = options.for_processes(wrappers.n_ranks());
         let memory = TakenMemory::take(trees, tree_bytes(wrappers, self.rank, &options));
         let own_reason = if uses_devices() {
             1

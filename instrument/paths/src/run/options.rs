@@ -18,6 +18,10 @@ pub struct TeamOptions {
     /// Where all processes are on one host and meet in one place, reductions of so many bytes and
     /// more are divided among them: each combines a slice for all.
     pub divide_from: usize,
+    /// Slices of values of so many bytes and more are copied from where processes have them, if each has a
+    /// core and the kernel grants that to all; those of smaller ones all copy at the same time from what
+    /// is in shared memory.
+    pub copy_slices_from: usize,
     /// Where all processes are on one host and meet in one place, reductions to a root of so many bytes and
     /// more are divided among them; of few processes, the root copies the values instead.
     pub divide_to_root_from: usize,
@@ -38,7 +42,23 @@ impl TeamOptions {
                 Idle::Yield | Idle::Sleep => 64 << 10,
             },
             divide_from: 16 << 10,
+            copy_slices_from: 512 << 10,
             divide_to_root_from: 128 << 10,
+        }
+    }
+
+    /// For so many processes. Two copy values once from 8 KiB on: nobody else wants the memory of a
+    /// process at the same time, which the kernel grants to one after the other.
+    #[must_use]
+    pub const fn for_processes(self, n: u32) -> Self {
+        match n {
+            2 => Self {
+                copy_once_from: 8 << 10,
+                copy_slices_from: 64 << 10,
+                divide_to_root_from: 8 << 10,
+                ..self
+            },
+            _ => self,
         }
     }
 }

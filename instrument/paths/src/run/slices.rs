@@ -4,19 +4,28 @@
 //! Each process combines a slice of the value for all of them, and all copy the result from one
 //! another. Values are combined in the order of the tree, as they are in the general way.
 //!
-//! At first all say how many bytes they have, and where. If all say where, each copies the slice that
-//! it combines from where the programs of the others have it, as long as the kernel grants that.
-//! Otherwise all copy their values into the memory of the host before. Which way to go is always
-//! decided by what all have said, so that all go the same. The bodies of the contributions are used,
-//! half of them in turns: whoever knows that all are in a round knows that they have finished the one
-//! before.
+//! At first all say how many bytes they have, where, and where their results go. If all say where, each
+//! copies the slice that it combines from where the programs of the others have it, as long as the
+//! kernel grants that, and if all say where results go, the others copy it from there. Otherwise all
+//! copy their values, or what they have combined, into the memory of the host before. Which way to go
+//! is always decided by what all have said, so that all go the same. The bodies of the contributions
+//! are used, half of them in turns: whoever knows that all are in a round knows that they have finished
+//! the one before.
 
 use super::buffers::Buffers;
+use super::operands::Operands;
 use super::worker::Worker;
 use crate::error::Error;
-use crate::transport::{Line, REFERENCE_BYTES, Reference, Transport, copy_in_at, copy_out_at};
+use crate::transport::{
+    Line, REFERENCE_BYTES, Reference, Transport, WORD_BYTES, copy_in_at, copy_out_at,
+};
 use crate::tree::{Paths, Value};
 use crate::values::{Combine, Header, MAX_SEGMENTS, Position};
+
+/// Bytes that are copied from another process, and combined, at a time: they stay in a cache.
+const COPIED_BYTES: usize = 64 << 10;
+/// The longest elements that are combined in the buffer of the result.
+const SHORT_ELEMENT: usize = 64;
 
 /// What the processes of one host contribute to the place where all of them meet.
 #[derive(Debug)]
@@ -29,6 +38,8 @@ pub(crate) struct Slices {
     collector: Option<u32>,
     /// Where each rank has its value.
     references: Vec<Reference>,
+    /// Where the result of each rank goes.
+    results: Vec<Reference>,
     /// Memory of the worker while this works: what is combined so far of a slice, and what is
     /// combined with it next.
     scratch: Vec<u8>,
@@ -94,6 +105,7 @@ impl Slices {
             order: contributors.map(rank_of).collect::<Option<_>>()?,
             collector: own.collectors[0],
             references: vec![Reference::default(); paths.n_ranks()],
+            results: vec![Reference::default(); paths.n_ranks()],
             scratch: Vec::new(),
             // There is room for a segment of each contributor.
             room: half_bytes.min(paths.n_ranks() * worker.segment_bytes / 2),
@@ -135,7 +147,17 @@ impl Slices {
     ) -> Result<bool, Error> {
         let begin = Position::new(call, 0);
         let down = worker.stamp(self.collector);
-        let Some(is_copied_once) = self.agree(worker, begin, buffers.given())? else {
+        let in_result = match buffers {
+            Buffers::Two(_, result)
+                if gets_result
+                    && combine.stores_all_bytes()
+                    && combine.element_bytes() <= SHORT_ELEMENT =>
+            {
+                Some(worker.mark.reference_to(result))
+            }
+            _ => None,
+        };
+        let Some(lent) = self.agree(worker, begin, buffers.given(), in_result)? else {
             return Ok(false);
         };
         worker.all_have_finished(Position::end(call - 1));
@@ -147,12 +169,19 @@ impl Slices {
             },
             part: Part { begin: 0, end: 0 },
             half: 0,
-            is_copied_once,
+            is_copied_once: lent >= Lent::Values,
             at: begin,
             slices: self,
             worker,
             combine,
         };
+        if lent == Lent::ValuesAndResults
+            && let Buffers::Two(given, result) = buffers
+            && !round.between_buffers(given, result)?
+        {
+            round.leave_copying();
+            round.part.end = 0;
+        }
         while round.part.end < round.extent.total {
             round.begin();
             if round.combine(buffers.given())? {
@@ -162,8 +191,7 @@ impl Slices {
                 round.worker.finish(round.at);
             } else {
                 // Nothing of this round is stored yet.
-                round.is_copied_once = false;
-                round.worker.is_copying_granted = false;
+                round.leave_copying();
                 round.part.end = round.part.begin;
             }
         }
@@ -174,35 +202,89 @@ impl Slices {
         Ok(true)
     }
 
-    /// Says how many bytes this process has, and where if it may be copied from there. Returns
-    /// whether all have said where; nothing if they have different lengths.
+    /// Says how many bytes this process has, and where if it may be copied from there, and so for the
+    /// result. Returns what all have said; nothing if they have different lengths.
     fn agree<T: Transport>(
         &mut self,
         worker: &mut Worker<T>,
         at: Position,
         given: &[u8],
-    ) -> Result<Option<bool>, Error> {
-        // Where each process has a core, all copy at the same time what is in shared memory already.
-        let may_copy = worker.is_copying_granted
-            && worker.shares_cores()
-            && given.len() >= worker.copy_once_from;
-        let reference = worker.mark.reference_to(given).bytes();
-        let reference = if may_copy { &reference[..] } else { &[] };
+        result: Option<Reference>,
+    ) -> Result<Option<Lent>, Error> {
+        let copied_from = if worker.shares_cores() {
+            worker.copy_once_from
+        } else {
+            worker.copy_slices_from
+        };
+        let may_copy = worker.is_copying_granted && given.len() >= copied_from;
+        let mut references = [0; LENT_BYTES];
+        let (of_value, of_result) = references.split_at_mut(REFERENCE_BYTES);
+        of_value.copy_from_slice(&worker.mark.reference_to(given).bytes());
+        let own = match result {
+            _ if !may_copy => Lent::Nothing,
+            None => Lent::Values,
+            Some(result) => {
+                of_result.copy_from_slice(&result.address.to_le_bytes());
+                Lent::ValuesAndResults
+            }
+        };
+        let reference = &references[..own.bytes()];
         let header = Header::of_reference(worker.me, given.len(), reference.len());
         worker.begin(at);
         worker.make_room(at, &header)?;
         worker.publish_given(self.values[worker.me as usize], at, &header, reference);
-        let mut is_copied_once = true;
+        let mut lent = own;
         let mut is_alike = true;
-        for (&value, to) in self.values.iter().zip(&mut self.references) {
+        let to = self.references.iter_mut().zip(&mut self.results);
+        for (&value, (to, result)) in self.values.iter().zip(to) {
             let other = Header::from_words(worker.await_header(worker.heads(value), at)?);
             is_alike &= other.is_reference && other.total == header.total;
-            is_copied_once &= other.n_bytes == REFERENCE_BYTES;
+            lent = lent.min(Lent::of(other.n_bytes));
             let mut reference = [0; REFERENCE_BYTES];
-            worker.read_into(value, at, &other, &mut reference);
+            let mut lent_bytes = [0; LENT_BYTES];
+            worker.read_into(value, at, &other, &mut lent_bytes);
+            let (of_value, of_result) = lent_bytes.split_at(REFERENCE_BYTES);
+            reference.copy_from_slice(of_value);
             *to = Reference::from_bytes(&reference);
+            let mut address = [0; WORD_BYTES];
+            address.copy_from_slice(of_result);
+            *result = Reference {
+                address: u64::from_le_bytes(address),
+                ..*to
+            };
         }
-        Ok(is_alike.then_some(is_copied_once))
+        Ok(is_alike.then_some(lent))
+    }
+}
+
+/// What may be copied from where programs have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Lent {
+    Nothing,
+    Values,
+    ValuesAndResults,
+}
+
+/// Bytes of a reference to a value, with the address of the result.
+const LENT_BYTES: usize = REFERENCE_BYTES + WORD_BYTES;
+
+impl Lent {
+    /// Bytes that say where.
+    fn bytes(self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Values => REFERENCE_BYTES,
+            Self::ValuesAndResults => LENT_BYTES,
+        }
+    }
+
+    /// By those bytes.
+    fn of(n_bytes: usize) -> Self {
+        match n_bytes {
+            REFERENCE_BYTES => Self::Values,
+            LENT_BYTES => Self::ValuesAndResults,
+            _ => Self::Nothing,
+        }
     }
 }
 
@@ -285,52 +367,97 @@ impl<T: Transport> Round<'_, T> {
 
     /// Combines the slice of this process. Returns whether all of it could be copied.
     fn combine_own(&mut self, given: &[u8], slice: Part) -> bool {
-        let n_ranks = self.slices.values.len();
-        let keeps_rank_order = self.combine.keeps_rank_order();
-        let mut is_first = true;
-        for nth in (0..n_ranks).rev() {
-            let rank = if keeps_rank_order {
-                nth
-            } else {
-                self.slices.order[nth]
-            };
-            let is_own = rank == self.worker.me as usize;
-            if !is_own && !self.take(rank, slice, is_first) {
-                return false;
-            }
-            let (so_far, next) = self.slices.scratch.split_at_mut(self.slices.room);
-            let so_far = &mut so_far[..given.len()];
-            match (is_first, is_own) {
-                (true, true) => so_far.copy_from_slice(given),
-                (true, false) => {}
-                (false, true) => self.combine.combine(given, so_far),
-                (false, false) => self.combine.combine(&next[..given.len()], so_far),
-            }
-            is_first = false;
-        }
-        true
-    }
-
-    /// Copies a slice of what a rank has: as the first that is combined, or the next. Returns
-    /// whether that was granted.
-    fn take(&mut self, rank: usize, slice: Part, is_first: bool) -> bool {
         let place = self.place(slice);
+        let (half, is_copied_once) = (self.half, self.is_copied_once);
         let Slices {
             references,
             scratch,
             room,
             values,
+            order,
             ..
         } = &mut *self.slices;
+        let worker = &*self.worker;
+        let fetch = |rank: usize, into: &mut [u8]| {
+            if is_copied_once {
+                let reference = references[rank].at(slice.begin);
+                return Ok(into.is_empty() || worker.transport.copy_from(&reference, into));
+            }
+            copy_out_at(worker.half(values[rank], half), place, into);
+            Ok(true)
+        };
         let (so_far, next) = scratch.split_at_mut(*room);
-        let into = if is_first { so_far } else { next };
-        let into = &mut into[..slice.end - slice.begin];
-        if self.is_copied_once {
-            let reference = references[rank].at(slice.begin);
-            return into.is_empty() || self.worker.transport.copy_from(&reference, into);
+        let operands = Operands {
+            given,
+            so_far: &mut so_far[..given.len()],
+            next,
+        };
+        let is_combined = operands.combine(order, worker.me, self.combine, fetch);
+        is_combined.unwrap_or(false)
+    }
+
+    /// Combines all of the slice of this process in its result, and copies the slices of the others from
+    /// theirs. Returns whether all could do so.
+    fn between_buffers(&mut self, given: &[u8], result: &mut [u8]) -> Result<bool, Error> {
+        self.part = Part {
+            begin: 0,
+            end: self.extent.total,
+        };
+        self.next_segment();
+        let is_combined = self.combine_in_result(given, result)?;
+        if !self.meet(is_combined)? {
+            return Ok(false);
         }
-        copy_out_at(self.worker.half(values[rank], self.half), place, into);
-        true
+        self.next_segment();
+        let mut are_copied = true;
+        for rank in (0..self.slices.values.len()).filter(|&rank| rank != self.worker.me as usize) {
+            let Part { begin, end } = self.slice(rank);
+            let reference = self.slices.results[rank].at(begin);
+            let to = &mut result[begin..end];
+            are_copied &= to.is_empty() || self.worker.transport.copy_from(&reference, to);
+        }
+        // Nobody goes on, and changes its result, before all have it.
+        self.meet(are_copied)
+    }
+
+    /// Combines the slice of this process where its result goes. Returns whether all of it could be copied.
+    fn combine_in_result(&mut self, given: &[u8], result: &mut [u8]) -> Result<bool, Error> {
+        let own = self.slice(self.worker.me as usize);
+        let (before, rest) = result.split_at_mut(own.begin);
+        let (own_result, after) = rest.split_at_mut(own.end - own.begin);
+        // The slices of others come there later.
+        let next = if before.len() > after.len() {
+            before
+        } else {
+            after
+        };
+        let n_elements = self.extent.elements(next.len().min(COPIED_BYTES));
+        let at_a_time = n_elements * self.extent.element;
+        let (references, order) = (&self.slices.references, &self.slices.order);
+        let worker = &*self.worker;
+        let given = given[own.begin..own.end].chunks(at_a_time);
+        for (nth, (so_far, given)) in own_result.chunks_mut(at_a_time).zip(given).enumerate() {
+            let begin = own.begin + nth * at_a_time;
+            let fetch = |rank: usize, into: &mut [u8]| {
+                let reference = references[rank].at(begin);
+                Ok(worker.transport.copy_from(&reference, into))
+            };
+            let operands = Operands {
+                given,
+                so_far,
+                next,
+            };
+            if !operands.combine(order, worker.me, self.combine, fetch)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The kernel does not grant copies from the programs.
+    fn leave_copying(&mut self) {
+        self.is_copied_once = false;
+        self.worker.is_copying_granted = false;
     }
 
     /// Says that this process has done its part, and waits until all have said so, or that they

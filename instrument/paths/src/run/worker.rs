@@ -55,6 +55,8 @@ pub(crate) struct Worker<T: Transport> {
     pub(crate) is_copying_granted: bool,
     /// Values of so many bytes and more are divided, if all get the result.
     pub(crate) divide_from: usize,
+    /// Slices of values of so many bytes and more are copied from where programs have them.
+    pub(crate) copy_slices_from: usize,
     /// And so many bytes if the root gets it.
     pub(crate) divide_to_root_from: usize,
     /// The end of the last operation that had all bodies for itself.
@@ -75,6 +77,7 @@ impl<T: Transport> Worker<T> {
             first_tag: tag,
             copy_once_from,
             divide_from,
+            copy_slices_from,
             divide_to_root_from,
         } = options;
         let me = transport.rank();
@@ -107,6 +110,7 @@ impl<T: Transport> Worker<T> {
             copy_once_from,
             is_copying_granted: true,
             divide_from,
+            copy_slices_from,
             divide_to_root_from,
             bodies_used_until: Position::BEGIN,
             transport,

@@ -172,7 +172,7 @@ fn gaps_between_elements_stay_as_they_are() {
 }
 
 #[test]
-fn each_process_copies_its_slice_from_each_other_one() {
+fn each_process_copies_its_slice_from_each_other_one_and_theirs_from_where_results_go() {
     let tree = any_flat_tree(&mut Random::new(93_000), 4);
     let n_asked = |copy_once_from| {
         let processes = InProcess::processes(tree.hosts(), SimulatedCosts::default());
@@ -182,18 +182,30 @@ fn each_process_copies_its_slice_from_each_other_one() {
             ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
         };
         on_all_with(processes, &tree, options, |team, _| {
-            let mut n_asked = [96, 104].map(|n| {
+            let in_place = [96, 104].map(|n| {
                 let mut values = vec![1; n];
                 team.allreduce(Buffers::InPlace(&mut values), &mut Op::Sum)
                     .unwrap();
+                assert_eq!(values, vec![4; n]);
                 team.transport().n_asked_to_copy()
             });
-            n_asked[1] -= n_asked[0];
-            n_asked
+            // Slices of the last one are copied in two parts.
+            let apart = [104, 4 * (100 << 10)].map(|n| {
+                let mut result = vec![0; n];
+                team.allreduce(Buffers::Two(&vec![1; n], &mut result), &mut Op::Sum)
+                    .unwrap();
+                assert!(result == vec![4; n]);
+                team.transport().n_asked_to_copy()
+            });
+            let all = [in_place, apart].concat();
+            (0..4)
+                .map(|nth| all[nth] - all[nth.max(1) - 1])
+                .collect::<Vec<_>>()
         })
     };
-    assert_eq!(n_asked(usize::MAX), [[0, 0]; 4]);
+    assert_eq!(n_asked(usize::MAX), vec![vec![0, 0, 0, 0]; 4]);
     let all = n_asked(100);
     // The machine may forbid it; then each process asks once.
-    assert!(all == [[0, 3]; 4] || all == [[0, 1]; 4], "{all:?}");
+    let is_forbidden = all == vec![vec![0, 1, 0, 0]; 4];
+    assert!(is_forbidden || all == vec![vec![0, 3, 6, 9]; 4], "{all:?}");
 }

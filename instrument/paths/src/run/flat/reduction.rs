@@ -6,19 +6,10 @@ use super::{Flat, LENT_BYTES, Progress, answer};
 use crate::error::Error;
 use crate::run::buffers::Buffers;
 use crate::run::lent::give;
+use crate::run::operands::Operands;
 use crate::run::worker::Worker;
 use crate::transport::{INLINE_BYTES, REFERENCE_BYTES, Reference, Transport};
 use crate::values::{Combine, Header, Position};
-
-/// A part of the values that are combined.
-struct Part<'a> {
-    /// What this process has.
-    given: &'a [u8],
-    /// What is combined so far.
-    so_far: &'a mut [u8],
-    /// What is combined with it next; there is at least as much room.
-    next: &'a mut [u8],
-}
 
 /// Combines a part of what is in the buffers, and stores the result where it belongs, if `execute`
 /// could combine it. `memory` has room for two such parts.
@@ -27,13 +18,13 @@ fn in_part(
     part: Range<usize>,
     memory: &mut [u8],
     combine: &mut dyn Combine,
-    execute: impl FnOnce(Part<'_>, &mut dyn Combine) -> Result<bool, Error>,
+    execute: impl FnOnce(Operands<'_>, &mut dyn Combine) -> Result<bool, Error>,
 ) -> Result<bool, Error> {
     let (so_far, next) = memory.split_at_mut(memory.len() / 2);
     if let Buffers::Two(given, result) = buffers
         && combine.stores_all_bytes()
     {
-        let part = Part {
+        let part = Operands {
             given: &given[part.clone()],
             so_far: &mut result[part],
             next,
@@ -43,7 +34,7 @@ fn in_part(
     let so_far = &mut so_far[..part.len()];
     let given = &buffers.given()[part.clone()];
     let is_combined = execute(
-        Part {
+        Operands {
             given,
             so_far,
             next,
@@ -86,7 +77,7 @@ impl Flat {
         }
         if n_bytes <= INLINE_BYTES {
             let (mut so_far, mut next) = ([0; INLINE_BYTES], [0; INLINE_BYTES]);
-            let part = Part {
+            let part = Operands {
                 given: buffers.given(),
                 so_far: &mut so_far[..n_bytes],
                 next: &mut next,
@@ -129,6 +120,19 @@ impl Flat {
                 return self.leave_off(worker, at).map(|()| false);
             };
             let mut is_copied = is_copied;
+            if let (&[first, other], Buffers::Two(given, result)) = (&self.order[..], &mut *buffers)
+                && first == worker.me as usize
+                && combine.stores_all_bytes()
+            {
+                // The other one of two need not wait until all is combined.
+                is_copied &= worker.transport.copy_from(&self.references[other], result);
+                self.answer_lenders(worker, at, is_copied);
+                if is_copied {
+                    combine.combine(given, result);
+                    worker.finish(Position::end(call));
+                    return Ok(true);
+                }
+            }
             while is_copied && done < n_bytes {
                 // Whole segments, in which the rest may have to follow.
                 let end = n_bytes.min(done + memory.len() / 2 / segment_bytes * segment_bytes);
@@ -137,20 +141,15 @@ impl Flat {
                     let reference = references[rank].at(done);
                     Ok(worker.transport.copy_from(&reference, into))
                 };
-                let combine_part = |part: Part<'_>, combine: &mut dyn Combine| {
-                    self.combine_part(worker.me, part, combine, copy)
+                let combine_part = |part: Operands<'_>, combine: &mut dyn Combine| {
+                    part.combine(&self.order, worker.me, combine, copy)
                 };
                 is_copied = in_part(buffers, done..end, memory, combine, combine_part)?;
                 if is_copied {
                     done = end;
                 }
             }
-            for (rank, &value) in self.values.iter().enumerate() {
-                if rank != worker.me as usize {
-                    let answer = answer(worker.me, is_copied);
-                    worker.publish_given(value, at.next_segment(), &answer, &[]);
-                }
-            }
+            self.answer_lenders(worker, at, is_copied);
             if is_copied {
                 worker.finish(Position::end(call));
                 return Ok(true);
@@ -162,7 +161,7 @@ impl Flat {
         let mut begin = 0;
         loop {
             let end = n_bytes.min(begin + segment_bytes);
-            let mut combine_segment = |part: Part<'_>, combine: &mut dyn Combine| {
+            let mut combine_segment = |part: Operands<'_>, combine: &mut dyn Combine| {
                 self.combine_segment(worker, at, n_bytes, part, combine)
             };
             let is_alike = if end <= done {
@@ -171,7 +170,7 @@ impl Flat {
                 let given = &buffers.given()[begin..end];
                 let so_far = &mut so_far[..end - begin];
                 combine_segment(
-                    Part {
+                    Operands {
                         given,
                         so_far,
                         next,
@@ -201,53 +200,19 @@ impl Flat {
         worker: &mut Worker<T>,
         at: Position,
         total: usize,
-        part: Part<'_>,
+        part: Operands<'_>,
         combine: &mut dyn Combine,
     ) -> Result<bool, Error> {
         worker.begin(at);
         let me = worker.me;
         let n_bytes = part.given.len();
-        self.combine_part(me, part, combine, |rank, into| {
+        part.combine(&self.order, me, combine, |rank, into| {
             let value = self.values[rank];
             let header = worker.await_header(worker.heads(value), at)?;
             let header = Header::from_words(header);
             worker.read_into(value, at, &header, into);
             Ok(!header.is_reference && (header.total, header.n_bytes) == (total as u64, n_bytes))
         })
-    }
-
-    /// Combines a part of what all have, which `fetch` stores. Returns whether that was possible for
-    /// all.
-    #[inline]
-    fn combine_part(
-        &self,
-        me: u32,
-        part: Part<'_>,
-        combine: &mut dyn Combine,
-        mut fetch: impl FnMut(usize, &mut [u8]) -> Result<bool, Error>,
-    ) -> Result<bool, Error> {
-        let Part {
-            given,
-            so_far,
-            next,
-        } = part;
-        let next = &mut next[..so_far.len()];
-        let mut is_first = true;
-        for &rank in self.order.iter().rev() {
-            let is_own = rank == me as usize;
-            let into = if is_first { &mut *so_far } else { &mut *next };
-            if !is_own && !fetch(rank, into)? {
-                return Ok(false);
-            }
-            match (is_first, is_own) {
-                (true, true) => so_far.copy_from_slice(given),
-                (true, false) => {}
-                (false, true) => combine.combine(given, so_far),
-                (false, false) => combine.combine(next, so_far),
-            }
-            is_first = false;
-        }
-        Ok(true)
     }
 
     /// Waits for what all others have lent the root of a reduction. Returns whether all have; nothing
@@ -276,6 +241,16 @@ impl Flat {
             self.references[rank] = Reference::from_bytes(&reference);
         }
         Ok(Some(are_lent))
+    }
+
+    /// Tells those who have lent something in this segment whether it was copied.
+    fn answer_lenders<T: Transport>(&self, worker: &Worker<T>, at: Position, is_copied: bool) {
+        for (rank, &value) in self.values.iter().enumerate() {
+            if rank != worker.me as usize {
+                let answer = answer(worker.me, is_copied);
+                worker.publish_given(value, at.next_segment(), &answer, &[]);
+            }
+        }
     }
 
     /// Ends a reduction whose lengths differ at its root: nobody waits for it any more.
