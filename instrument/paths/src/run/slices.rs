@@ -150,6 +150,7 @@ impl Slices {
         let in_result = match buffers {
             Buffers::Two(_, result)
                 if gets_result
+                    && self.exchanges_results(worker)
                     && combine.stores_all_bytes()
                     && combine.element_bytes() <= SHORT_ELEMENT =>
             {
@@ -200,6 +201,12 @@ impl Slices {
         let up = worker.stamp(self.collector);
         worker.record(self.collector, begin, down, up);
         Ok(true)
+    }
+
+    /// Whether results are copied from where programs have them. Many processes that share cores have less
+    /// work if what they have combined is in shared memory.
+    fn exchanges_results<T: Transport>(&self, worker: &Worker<T>) -> bool {
+        self.values.len() == 2 || !worker.shares_cores()
     }
 
     /// Says how many bytes this process has, and where if it may be copied from there, and so for the
