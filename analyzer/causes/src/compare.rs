@@ -1,6 +1,6 @@
 //! What a process that was waited for did more than those that waited for it.
 
-use crate::amounts::{add, largest};
+use crate::amounts::add;
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
 use crate::column::{Column, Shares};
 use crate::instance::{Instance, Part};
@@ -253,16 +253,13 @@ impl Comparison {
             let Some(span) = levels.span([others.from_ns, others.last_enter_ns]) else {
                 return false;
             };
+            let near = |&ns: &i64| levels.near(ns);
             if self.sampling == 1 {
-                spans.processes.extend_from_slice(members);
-                levels.times(enters_ns, &mut spans.to);
+                spans.extend(members.iter().copied(), enters_ns.iter().map(near), span);
             } else {
-                let processes = self.slots.iter().map(|&slot| members[slot]);
-                spans.processes.extend(processes);
-                let enters = self.slots.iter().map(|&slot| levels.near(enters_ns[slot]));
-                spans.to.extend(enters);
+                let enters = self.slots.iter().map(|&slot| near(&enters_ns[slot]));
+                spans.extend(self.slots.iter().map(|&slot| members[slot]), enters, span);
             }
-            spans.limit(span);
         } else {
             for place in 0..self.n_compared {
                 let slot = self.slots.get(place).copied().unwrap_or(place);
@@ -277,14 +274,8 @@ impl Comparison {
         self.rows.resize(self.last.row.len() * n, 0.0);
         let column_of = |operation: u64| self.last.column_of(operation);
         levels.add_up(spans, &mut self.rows, column_of);
-        let own = &mut self.rows[OWN * n..][..n];
-        spans.own(own);
         if is_noted {
-            self.did.clear();
-            self.did.extend_from_slice(own);
-        }
-        for own in own {
-            *own = largest(*own, 0.0);
+            spans.did(&self.rows[OWN * n..][..n], &mut self.did);
         }
         true
     }
@@ -312,8 +303,7 @@ impl Comparison {
         self.rows.clear();
         self.rows.resize(2 * n, 0.0);
         levels.add_up(spans, &mut self.rows, |_| OWN);
-        self.did.resize(n, 0.0);
-        spans.own(&mut self.did);
+        spans.did(&self.rows[OWN * n..], &mut self.did);
         true
     }
 

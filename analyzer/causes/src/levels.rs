@@ -5,7 +5,8 @@ use crate::blocking_calls::BlockingCall;
 use crate::instance::Instance;
 use crate::process::blocking_call;
 use crate::times::{
-    RANGE_NS, add_range, add_some, add_to, are_in_order, relative, set_own, set_releases, set_times,
+    RANGE_NS, add_range, add_some, are_in_order, relative, set_not_below_0, set_releases, set_rest,
+    set_times, subtract,
 };
 
 /// Calls of a process, at most.
@@ -50,8 +51,6 @@ pub(crate) struct Spans {
     pub(crate) to: Vec<f64>,
     /// The first begin and the last end.
     pub(crate) around: [f64; 2],
-    /// How long each is in calls, ns.
-    pub(crate) in_calls: Vec<f64>,
 }
 
 /// Of consecutive numbers the first.
@@ -81,18 +80,37 @@ impl Spans {
         self.around = [smallest(first, from), largest(last, to)];
     }
 
-    /// Ends all spans at a time at the latest; all have begun at another.
-    pub(crate) fn limit(&mut self, [from, to]: [f64; 2]) {
+    /// Adds the spans of processes from one time until each of some, at another at the latest.
+    pub(crate) fn extend(
+        &mut self,
+        processes: impl Iterator<Item = u32>,
+        until: impl Iterator<Item = f64>,
+        [from, to]: [f64; 2],
+    ) {
+        self.processes.extend(processes);
+        self.to.extend(until.map(|end| smallest(end, to)));
         self.from.resize(self.to.len(), from);
-        for end in &mut self.to {
-            *end = smallest(*end, to);
-        }
         self.around = [from, to];
     }
 
-    /// How long each process was in no call; below 0 where its span is empty.
-    pub(crate) fn own(&self, own: &mut [f64]) {
-        set_own(own, &self.from, &self.to, &self.in_calls);
+    /// Finds out how long each process was in no call. The first column is how long it waited, the second one is replaced: so far it
+    /// is how long it was in operations that are in none of the others.
+    pub(crate) fn set_own(&self, rows: &mut [f64]) {
+        let n = self.processes.len();
+        let (waits, others) = rows.split_at_mut(n);
+        let (own, operations) = others.split_at_mut(n);
+        set_rest(own, &self.from, &self.to, waits);
+        for column in operations.chunks_exact(n.max(1)) {
+            subtract(own, column);
+        }
+        set_not_below_0(own);
+    }
+
+    /// The own work of each process, which is known, below 0 where its span is empty.
+    pub(crate) fn did(&self, own: &[f64], did: &mut Vec<f64>) {
+        let spans = self.from.iter().zip(&self.to).zip(own);
+        did.clear();
+        did.extend(spans.map(|((from, to), &own)| if to > from { own } else { -1.0 }));
     }
 }
 
@@ -361,20 +379,15 @@ impl Levels {
     }
 
     /// Adds up how long each process waited in its span, to the first of some columns that are all 0, and how long it was in
-    /// operations, to that of each operation, which is not the first.
-    pub(crate) fn add_up(
-        &self,
-        spans: &mut Spans,
-        rows: &mut [f64],
-        column_of: impl Fn(u64) -> usize,
-    ) {
+    /// operations, to that of each operation, which is neither the first nor the second one, or to none. The second one is its own
+    /// work.
+    pub(crate) fn add_up(&self, spans: &Spans, rows: &mut [f64], column_of: impl Fn(u64) -> usize) {
         let n = spans.processes.len();
         let Spans {
             processes,
             from,
             to,
             around,
-            in_calls,
         } = spans;
         let first = first_of_range(processes);
         let (waits, others) = rows.split_at_mut(n);
@@ -414,10 +427,6 @@ impl Levels {
                 begin = end;
             }
         }
-        in_calls.resize(n, 0.0);
-        in_calls.copy_from_slice(waits);
-        for column in others.chunks_exact(n.max(1)) {
-            add_to(in_calls, column);
-        }
+        spans.set_own(rows);
     }
 }

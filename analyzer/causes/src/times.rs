@@ -47,21 +47,28 @@ pub(crate) fn are_in_order(before: &[f64], after: &[f64]) -> bool {
     differences.fold(0, |signs, ns| signs | ns.to_bits()) >> 63 == 0
 }
 
-/// How long processes were in no call; below 0 where the span is empty.
+/// Replaces how long processes were in some calls by how much of their spans is left beside that and waits.
 #[inline]
-pub(crate) fn set_own(own: &mut [f64], from: &[f64], to: &[f64], in_calls: &[f64]) {
-    let n = own.len();
-    let (from, to, in_calls) = (&from[..n], &to[..n], &in_calls[..n]);
+pub(crate) fn set_rest(in_calls: &mut [f64], from: &[f64], to: &[f64], waits: &[f64]) {
+    let n = in_calls.len();
+    let (from, to, waits) = (&from[..n], &to[..n], &waits[..n]);
     for at in 0..n {
-        let ns = largest(to[at] - from[at] - in_calls[at], 0.0);
-        own[at] = if to[at] > from[at] { ns } else { -1.0 };
+        in_calls[at] = to[at] - from[at] - waits[at] - in_calls[at];
     }
 }
 
 #[inline]
-pub(crate) fn add_to(sums: &mut [f64], numbers: &[f64]) {
-    for (sum, number) in sums.iter_mut().zip(numbers) {
-        *sum += number;
+pub(crate) fn subtract(from: &mut [f64], numbers: &[f64]) {
+    for (from, number) in from.iter_mut().zip(numbers) {
+        *from -= number;
+    }
+}
+
+/// 0 in place of what is below.
+#[inline]
+pub(crate) fn set_not_below_0(numbers: &mut [f64]) {
+    for number in numbers {
+        *number = largest(*number, 0.0);
     }
 }
 
