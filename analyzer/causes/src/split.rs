@@ -57,6 +57,9 @@ impl Comparison {
             let column = self.column(unit, column, from_ns, processes);
             self.columns.push(column);
         }
+        if self.sampling > 1 {
+            self.retain_waited();
+        }
         let split = self.split_waits(unit, slots);
         if unit.is_remembered {
             let divided = Divided {
@@ -76,6 +79,23 @@ impl Comparison {
             (processes.remembered).add(unit.instance, n_processes, &divided);
         }
         self.settle_split(unit, &split);
+    }
+
+    /// Retains what those did that waited, of a few members that are compared.
+    fn retain_waited(&mut self) {
+        let mut retained = self.places.clone();
+        retained.sort_unstable();
+        let n = self.rows.len();
+        for row in (0..n).step_by(self.n_compared) {
+            for &place in &retained {
+                self.rows.push(self.rows[row + place as usize]);
+            }
+        }
+        self.rows.drain(..n);
+        self.n_compared = retained.len();
+        for place in &mut self.places {
+            *place = retained.partition_point(|other| other < place) as u32;
+        }
     }
 
     /// Charges the columns for the waits in some slots, which are compared since an instant; gives what is in none of
