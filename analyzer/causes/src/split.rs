@@ -1,7 +1,7 @@
 //! The waits for a process, divided among what it did more.
 
 use crate::amounts::{in_proportion, largest, smallest, sum_ns};
-use crate::cause::Cause;
+use crate::cause::{Cause, UnitCost};
 use crate::column::{Column, Shares};
 use crate::compare::{Comparison, place};
 use crate::instance::{Instance, Part};
@@ -180,9 +180,12 @@ impl Comparison {
         let mut parts = std::mem::take(&mut self.parts);
         let mut rounded = std::mem::take(&mut self.rounded);
         parts.clear();
-        for Shares { all, late, partner } in &self.shares {
+        for (column, Shares { all, late, partner }) in self.columns.iter().zip(&self.shares) {
             imbalance += all - late.direct - partner.direct;
-            parts.extend([late.direct, partner.direct]);
+            parts.push(late.direct);
+            if column.of_partner > 0.0 {
+                parts.push(partner.direct);
+            }
         }
         parts.extend([
             imbalance.max(0.0),
@@ -190,23 +193,18 @@ impl Comparison {
             split.unexplained_ns as f64,
         ]);
         round(split.waited_ns, &parts, &mut rounded);
-        let (of_columns, rest) = rounded.split_at(2 * self.columns.len());
-        let [imbalance_ns, mut passed_on_ns, mut unexplained_ns] = [rest[0], rest[1], rest[2]];
-        let columns = self.columns.iter().zip(&self.shares);
-        for ((column, shares), direct_ns) in columns.zip(of_columns.chunks_exact(2)) {
-            let charges = [
-                (column.late, shares.late.longest),
-                (column.partner, shares.partner.longest),
-            ];
-            for ((cause, longest), &direct_ns) in charges.into_iter().zip(direct_ns) {
-                let longest_ns = longest as i64;
-                if direct_ns > 0 || longest_ns > 0 {
-                    let at = place(&mut self.unit, cause);
-                    self.unit[at].1.direct(direct_ns);
-                    self.unit[at].1.longest(longest_ns);
-                }
+        let mut charged = rounded.iter().copied();
+        let mut next_ns = || charged.next().unwrap_or(0);
+        for (column, Shares { late, partner, .. }) in self.columns.iter().zip(&self.shares) {
+            charge(&mut self.unit, column.late, (next_ns(), late.longest));
+            if column.of_partner > 0.0 {
+                let partner = (next_ns(), partner.longest);
+                charge(&mut self.unit, column.partner, partner);
             }
         }
+        let imbalance_ns = next_ns();
+        let mut passed_on_ns = next_ns();
+        let mut unexplained_ns = next_ns();
         if self.causes.is_empty() {
             unexplained_ns += passed_on_ns;
             passed_on_ns = 0;
@@ -333,6 +331,16 @@ impl Comparison {
             }
         }
         first
+    }
+}
+
+/// Charges a cause for waits, ns; by how much it made the process late, at most.
+fn charge(unit: &mut Vec<(Cause, UnitCost)>, cause: Cause, (direct_ns, longest): (i64, f64)) {
+    let longest_ns = longest as i64;
+    if direct_ns > 0 || longest_ns > 0 {
+        let at = place(unit, cause);
+        unit[at].1.direct(direct_ns);
+        unit[at].1.longest(longest_ns);
     }
 }
 
