@@ -9,7 +9,6 @@ use rustc_hash::FxHashSet;
 
 use crate::ahead::{Ahead, Held};
 use crate::cause::{Attributed, Totals};
-use crate::history::History;
 use crate::hosts::Hosts;
 use crate::instance::{Instance, Part, PartOfProcess, Polled};
 use crate::of_run::OfRun;
@@ -257,14 +256,10 @@ impl Attribution {
     fn divide(&mut self, mut due: Vec<Ahead>, ends: &[usize]) -> Vec<(Section, Vec<Ahead>)> {
         let mut sections = Vec::with_capacity(ends.len() + 1);
         let mut section = std::mem::replace(&mut self.section, Section::new(0, true));
-        let mut history: Option<History> = None;
         let mut begin = 0;
         for &end in ends {
-            let history = history.get_or_insert_with(|| {
-                let mut history = section.history.clone();
-                history.begin(&section.begins);
-                history
-            });
+            let mut history = section.history.clone();
+            history.begin(&section.begins);
             for next in &due[begin..=end] {
                 if next.key.3.is_noted {
                     history.note(&next.held.instance, next.held.enters_ns[1]);
@@ -276,7 +271,7 @@ impl Attribution {
             let may_be_in_columns = section.processes.may_be_in_columns;
             let mut next =
                 ended.unwrap_or_else(|| Section::new(self.n_processes, may_be_in_columns));
-            next.follow(held, history.clone());
+            next.follow(held, history);
             section.processes.pass_on_to(&mut next.processes, held);
             sections.push(std::mem::replace(&mut section, next));
         }
@@ -290,8 +285,7 @@ impl Attribution {
     }
 
     fn end_section(&mut self, mut section: Section) {
-        let totals = std::mem::take(&mut section.totals);
-        self.totals.merge(totals, self.n_ends);
+        self.totals.merge(&mut section.totals, self.n_ends);
         self.n_ends += section.n_ends;
         self.spare.merge(std::mem::take(&mut section.spare));
         self.ended.push(section);
@@ -316,8 +310,7 @@ impl Attribution {
     pub fn finish(mut self, end: Option<Instance>) -> Attributed {
         self.advance(i64::MAX);
         let mut section = self.section;
-        let totals = std::mem::take(&mut section.totals);
-        self.totals.merge(totals, self.n_ends);
+        self.totals.merge(&mut section.totals, self.n_ends);
         // That all waited for the last one once more does not say how late it was made by what was before.
         self.totals.end(self.n_ends + section.n_ends);
         section.totals = self.totals;

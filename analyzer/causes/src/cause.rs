@@ -293,20 +293,20 @@ impl Totals {
         });
     }
 
-    /// Adds what a later section of a run costs, before which there were so many instances in which all processes waited for
+    /// Takes over what a later section of a run costs, whose buffers are retained, before which there were so many instances in which all processes waited for
     /// the last.
-    pub(crate) fn merge(&mut self, later: Self, n_ends: u64) {
-        for (key, cost) in later.costs {
+    pub(crate) fn merge(&mut self, later: &mut Self, n_ends: u64) {
+        for (key, cost) in later.costs.drain() {
             self.costs.entry(key).or_default().follow(&cost, n_ends);
         }
-        self.excesses.merge(later.excesses);
-        self.own_excesses.merge(later.own_excesses);
-        self.gaps.merge(later.gaps);
+        self.excesses.merge(&mut later.excesses);
+        self.own_excesses.merge(&mut later.own_excesses);
+        self.gaps.merge(&mut later.gaps);
         let n_left = MOST_STARTS - self.starts.len().min(MOST_STARTS);
-        self.starts.extend(later.starts.into_iter().take(n_left));
-        self.end = later.end.or(self.end.take());
-        self.shortened.extend(later.shortened);
-        self.counted.extend(later.counted);
+        self.starts.extend(later.starts.drain(..).take(n_left));
+        self.end = later.end.take().or(self.end.take());
+        self.shortened.extend(later.shortened.drain());
+        self.counted.extend(later.counted.drain());
     }
 
     /// Completes the costs, after so many instances of all processes.

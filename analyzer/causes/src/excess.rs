@@ -1,7 +1,6 @@
 //! How much more the members of communicators did than the others.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use collbench_stats::student::two_sided_p;
@@ -14,6 +13,9 @@ use crate::instance::Instance;
 const MUCH_MORE: f64 = 3.0;
 /// Instances of an operation on a communicator of which it is retained who did the most, and how much: the largest.
 const MOST_LARGEST: usize = 32;
+
+/// No time.
+const NO_SPAN_NS: [i64; 2] = [i64::MAX, i64::MIN];
 
 /// How much more the members of a communicator did than the others, before one operation.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -158,35 +160,41 @@ struct GapsOfMembers {
     sums: Vec<i64>,
 }
 
+impl GapsOfMembers {
+    fn new(members: &Arc<[u32]>) -> Self {
+        Self {
+            members: Arc::clone(members),
+            n: 0,
+            sums: vec![0; members.len()],
+        }
+    }
+}
+
 impl GapSums {
     /// The sums of the members of an instance before its operation, ns by slot, which is counted.
     #[inline]
     pub(crate) fn of(&mut self, instance: &Instance) -> &mut [i64] {
         let key = (instance.operation, instance.communicator);
         let known = self.0.entry(key);
-        let of = known.or_insert_with(|| GapsOfMembers {
-            members: Arc::clone(&instance.members),
-            n: 0,
-            sums: vec![0; instance.members.len()],
-        });
+        let of = known.or_insert_with(|| GapsOfMembers::new(&instance.members));
         of.n += 1;
         &mut of.sums
     }
 
-    /// Adds others.
-    pub(crate) fn merge(&mut self, other: Self) {
-        for (key, of) in other.0 {
-            match self.0.entry(key) {
-                Entry::Occupied(own) => {
-                    let own = own.into_mut();
-                    own.n += of.n;
-                    for (sum, ns) in own.sums.iter_mut().zip(of.sums) {
-                        *sum += ns;
-                    }
+    /// Takes over others; their buffers are retained if anything was noted in them.
+    pub(crate) fn merge(&mut self, others: &mut Self) {
+        others.0.retain(|key, of| {
+            let is_any = of.n > 0;
+            if is_any {
+                let known = self.0.entry(*key);
+                let own = known.or_insert_with(|| GapsOfMembers::new(&of.members));
+                own.n += std::mem::take(&mut of.n);
+                for (own, sum) in own.sums.iter_mut().zip(&mut of.sums) {
+                    *own += std::mem::take(sum);
                 }
-                Entry::Vacant(own) => drop(own.insert(of)),
             }
-        }
+            is_any
+        });
     }
 
     /// By operation and communicator.
@@ -236,8 +244,13 @@ impl OfMembers {
             squares: vec![0.0; n],
             most: vec![(0, [0.0; 2]); n],
             largest: Vec::new(),
-            span_ns: [i64::MAX, i64::MIN],
+            span_ns: NO_SPAN_NS,
         }
+    }
+
+    /// Whether anything was noted.
+    fn is_any(&self) -> bool {
+        self.n_whole > 0 || self.n_others.iter().any(|&n| n > 0)
     }
 
     /// Keeps an instance in which one did the most if it is among the largest.
@@ -255,35 +268,30 @@ impl OfMembers {
         self.largest.insert(at, most);
     }
 
-    /// Adds what the same members did later.
-    fn merge(&mut self, later: Self) {
-        self.n_whole += later.n_whole;
-        for (own, n) in self.n_others.iter_mut().zip(later.n_others) {
-            *own += n;
+    /// Takes over what the same members did later.
+    fn merge(&mut self, later: &mut Self) {
+        self.n_whole += std::mem::take(&mut later.n_whole);
+        for (own, n) in self.n_others.iter_mut().zip(&mut later.n_others) {
+            *own += std::mem::take(n);
         }
-        let add = |own: &mut [f64; 2], other: [f64; 2]| {
-            *own = [own[0] + other[0], own[1] + other[1]];
-        };
-        for (own, other) in [
-            (&mut self.sums, later.sums),
-            (&mut self.squares, later.squares),
+        for (own, later) in [
+            (&mut self.sums, &mut later.sums),
+            (&mut self.squares, &mut later.squares),
         ] {
-            for (own, other) in own.iter_mut().zip(other) {
-                *own += other;
+            for (own, later) in own.iter_mut().zip(later) {
+                *own += std::mem::take(later);
             }
         }
-        for ((own_n, own), (n, sums)) in self.most.iter_mut().zip(later.most) {
+        for ((own_n, own), later) in self.most.iter_mut().zip(&mut later.most) {
+            let (n, sums) = std::mem::take(later);
             *own_n += n;
-            add(own, sums);
+            *own = [own[0] + sums[0], own[1] + sums[1]];
         }
-        for most in later.largest {
+        for most in later.largest.drain(..) {
             self.keep(most);
         }
-        let [first_ns, last_ns] = self.span_ns;
-        self.span_ns = [
-            first_ns.min(later.span_ns[0]),
-            last_ns.max(later.span_ns[1]),
-        ];
+        let [first_ns, last_ns] = std::mem::replace(&mut later.span_ns, NO_SPAN_NS);
+        self.span_ns = [self.span_ns[0].min(first_ns), self.span_ns[1].max(last_ns)];
     }
 
     fn finish(self) -> Excesses {
@@ -361,14 +369,17 @@ impl ExcessSums {
         }
     }
 
-    /// Adds what was noted later.
-    pub(crate) fn merge(&mut self, later: Self) {
-        for (key, of) in later.0 {
-            match self.0.entry(key) {
-                Entry::Occupied(own) => own.into_mut().merge(of),
-                Entry::Vacant(own) => drop(own.insert(of)),
+    /// Takes over what was noted later; the buffers of that are retained.
+    pub(crate) fn merge(&mut self, later: &mut Self) {
+        later.0.retain(|key, of| {
+            let is_any = of.is_any();
+            if is_any {
+                let known = self.0.entry(*key);
+                let own = known.or_insert_with(|| OfMembers::new(&of.members));
+                own.merge(of);
             }
-        }
+            is_any
+        });
     }
 
     /// The sums of all.
