@@ -81,6 +81,11 @@ impl Held {
         self.extent_ns = Some(extent_ns);
     }
 
+    /// Notes the slot of the last process, for which all others waited: then nobody looks for whom they waited.
+    pub fn note_awaited(&mut self, slot: Option<u32>) {
+        self.awaited = slot;
+    }
+
     /// Notes that a process had begun other calls at a time, ns, before it made one of these that says it is older: only in a damaged
     /// trace. What was attributed until then was attributed without it.
     pub fn note_not_before(&mut self, not_before_ns: Option<i64>) {
@@ -137,8 +142,10 @@ impl Ahead {
                 steps.push((calls.enters_ns[on as usize], step));
             }
         };
-        *awaited = None;
-        if let Some((on, n_waited)) = calls.only_releaser() {
+        let noted = *awaited;
+        if let Some(on) = noted {
+            wait_for(on);
+        } else if let Some((on, n_waited)) = calls.only_releaser() {
             wait_for(on);
             let has_not_waited =
                 |on: u32| calls.waits_ns.get(on as usize).is_some_and(|ns| *ns <= 0);
@@ -150,8 +157,9 @@ impl Ahead {
                 .for_each(|(_, &on)| wait_for(on));
         }
         if instance.dependence != Dependence::Nobody {
-            let last = calls.enters_ns.iter().rposition(|&ns| ns == last_ns);
-            let last = last.unwrap_or(0) as u32;
+            let enters_ns = || calls.enters_ns.iter();
+            let last = || enters_ns().rposition(|&ns| ns == last_ns).unwrap_or(0) as u32;
+            let last = noted.unwrap_or_else(last);
             let of_last = steps
                 .iter_mut()
                 .find(|(at_ns, step)| *at_ns == last_ns && step.on == Some(last));

@@ -28,7 +28,7 @@ impl Spare {
         };
         let n = of.instance.calls.len();
         of.instance.calls.clear();
-        (of.extent_ns, of.not_before_ns) = (None, None);
+        (of.extent_ns, of.not_before_ns, of.awaited) = (None, None, None);
         self.by_length.entry(n).or_default().push(held);
     }
 

@@ -155,6 +155,12 @@ impl Figures {
         (releaser != NOBODY).then_some(releaser as usize)
     }
 
+    /// The slot that all others waited for, where each of these waits is resolved.
+    #[must_use]
+    pub(crate) fn awaited(&self) -> Option<usize> {
+        self.last.filter(|_| self.waits_are_lags)
+    }
+
     /// Gives the known waits, and the slots whose enter ended them, if anybody waited.
     pub(crate) fn hand_over_waits(&self, calls: &mut collbench_causes::Calls) -> bool {
         if !self.waits.iter().any(|&wait| wait > 0) {
@@ -162,6 +168,9 @@ impl Figures {
         }
         calls.waits_ns.clone_from(&self.waits);
         calls.releasers.clone_from(&self.releasers);
+        if self.waits_are_lags {
+            return true;
+        }
         for (wait, after) in self.for_completing() {
             calls.waits_ns[wait.slot] -= wait.ns;
             calls.releasers[wait.slot] = after.map_or(NOBODY, |slot| slot as u32);

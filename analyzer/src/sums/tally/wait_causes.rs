@@ -60,6 +60,8 @@ impl Tally<'_> {
             of.note_extent([extent.first_enter, extent.last_enter, extent.last_leave]);
         }
         of.note_not_before(instance.not_before_ns);
+        let awaited = figures.and_then(Figures::awaited);
+        of.note_awaited(awaited.map(|slot| slot as u32));
         let of = &mut of.instance;
         of.communicator = instance.communicator_index as u32;
         of.position = instance.position;
@@ -119,7 +121,9 @@ impl Tally<'_> {
             _ => None,
         };
         let mut resolved = Vec::new();
-        if !least_ns.is_some_and(|ns| calls.waits_ns.iter().all(|&wait| wait <= 0 || wait > ns)) {
+        let are_resolved = figures.awaited().is_some()
+            || least_ns.is_some_and(|ns| calls.waits_ns.iter().all(|&wait| wait <= 0 || wait > ns));
+        if !are_resolved {
             resolved.extend(waits().map(is_resolved));
         }
         calls.is_resolved = resolved;
