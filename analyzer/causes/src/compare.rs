@@ -1,6 +1,6 @@
 //! What a process that was waited for did more than those that waited for it.
 
-use crate::amounts::add;
+use crate::amounts::{add, smallest};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
 use crate::column::{Column, Shares};
 use crate::instance::{Instance, Part};
@@ -253,13 +253,16 @@ impl Comparison {
             let Some(span) = levels.span([others.from_ns, others.last_enter_ns]) else {
                 return false;
             };
-            let near = |&ns: &i64| levels.near(ns);
             if self.sampling == 1 {
-                spans.extend(members.iter().copied(), enters_ns.iter().map(near), span);
+                spans.processes.extend_from_slice(members);
+                levels.ends(enters_ns, span[1], &mut spans.to);
             } else {
-                let enters = self.slots.iter().map(|&slot| near(&enters_ns[slot]));
-                spans.extend(self.slots.iter().map(|&slot| members[slot]), enters, span);
+                let processes = self.slots.iter().map(|&slot| members[slot]);
+                spans.processes.extend(processes);
+                let ends = self.slots.iter().map(|&slot| levels.near(enters_ns[slot]));
+                spans.to.extend(ends.map(|end| smallest(end, span[1])));
             }
+            spans.begin_at(span);
         } else {
             for place in 0..self.n_compared {
                 let slot = self.slots.get(place).copied().unwrap_or(place);
@@ -295,7 +298,7 @@ impl Comparison {
         let spans = &mut self.spans;
         spans.clear();
         spans.processes.extend_from_slice(&instance.members);
-        levels.times(&instance.calls.enters_ns, &mut spans.to);
+        levels.ends(&instance.calls.enters_ns, f64::INFINITY, &mut spans.to);
         let n = instance.members.len();
         if !levels.begin(spans, n, from_ns) {
             return false;

@@ -5,8 +5,8 @@ use crate::blocking_calls::BlockingCall;
 use crate::instance::Instance;
 use crate::process::blocking_call;
 use crate::times::{
-    RANGE_NS, add_range, add_some, are_in_order, relative, set_not_below_0, set_releases, set_rest,
-    set_times, subtract,
+    RANGE_NS, add_range, add_some, are_in_order, relative, set_ends, set_not_below_0, set_releases,
+    set_rest, set_times, subtract,
 };
 
 /// Calls of a process, at most.
@@ -80,15 +80,8 @@ impl Spans {
         self.around = [smallest(first, from), largest(last, to)];
     }
 
-    /// Adds the spans of processes from one time until each of some, at another at the latest.
-    pub(crate) fn extend(
-        &mut self,
-        processes: impl Iterator<Item = u32>,
-        until: impl Iterator<Item = f64>,
-        [from, to]: [f64; 2],
-    ) {
-        self.processes.extend(processes);
-        self.to.extend(until.map(|end| smallest(end, to)));
+    /// All spans, whose ends are known, have begun at a time, and end at another at the latest.
+    pub(crate) fn begin_at(&mut self, [from, to]: [f64; 2]) {
         self.from.resize(self.to.len(), from);
         self.around = [from, to];
     }
@@ -181,10 +174,10 @@ impl Levels {
         relative(ns, self.base_ns)
     }
 
-    /// Several such times.
-    pub(crate) fn times(&self, times_ns: &[i64], found: &mut Vec<f64>) {
+    /// Several such times, none later than a limit.
+    pub(crate) fn ends(&self, times_ns: &[i64], limit: f64, found: &mut Vec<f64>) {
         found.resize(times_ns.len(), 0.0);
-        set_times(found, times_ns, self.base_ns);
+        set_ends(found, times_ns, self.base_ns, limit);
     }
 
     /// Since when some processes are looked at, each since a time of its own, ns; gives whether these are near enough.

@@ -16,6 +16,14 @@ pub(crate) fn relative(ns: i64, base_ns: i64) -> f64 {
     f64::from_bits(bits) - ZERO
 }
 
+/// Times that are near enough relative to another, ns, but none later than a limit.
+#[inline]
+pub(crate) fn set_ends(ends: &mut [f64], times_ns: &[i64], base_ns: i64, limit: f64) {
+    for (end, &ns) in ends.iter_mut().zip(times_ns) {
+        *end = smallest(relative(ns, base_ns), limit);
+    }
+}
+
 /// Times relative to another, ns; gives whether they are near enough.
 #[inline]
 pub(crate) fn set_times(times: &mut [f64], times_ns: &[i64], base_ns: i64) -> bool {
