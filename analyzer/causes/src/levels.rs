@@ -5,8 +5,8 @@ use crate::blocking_calls::BlockingCall;
 use crate::instance::Instance;
 use crate::process::blocking_call;
 use crate::times::{
-    RANGE_NS, add_range, add_some, are_in_order, relative, set_ends, set_not_below_0, set_releases,
-    set_rest, set_times, subtract,
+    RANGE_NS, add_range, add_some, are_in_order, relative, set_calls, set_ends, set_not_below_0,
+    set_rest, subtract,
 };
 
 /// Calls of a process, at most.
@@ -207,8 +207,8 @@ impl Levels {
             return false;
         }
         let is_added = match first_of_range(members) {
-            Some(first) => self.add_range(first, instance, span_ns),
-            None => self.add_each(instance, span_ns),
+            Some(first) if !calls.waits_ns.is_empty() => self.add_range(first, instance, span_ns),
+            _ => self.add_each(instance, span_ns),
         };
         if is_added {
             self.latest_ns = self.latest_ns.max(span_ns[1]);
@@ -252,7 +252,7 @@ impl Levels {
         Some(level)
     }
 
-    /// Adds the calls of an instance whose members are processes one after the other.
+    /// Adds the calls of an instance in which some waited, whose members are processes one after the other.
     fn add_range(&mut self, first: usize, instance: &Instance, span_ns: [i64; 2]) -> bool {
         let calls = &instance.calls;
         let n = calls.len();
@@ -279,14 +279,12 @@ impl Levels {
         let [enters, releases, leaves] =
             [&mut level.enters, &mut level.releases, &mut level.leaves]
                 .map(|times| &mut times[first..first + n]);
-        set_times(enters, &calls.enters_ns, base_ns);
-        let mut is_in_order = set_times(leaves, &calls.leaves_ns, base_ns);
-        if calls.waits_ns.is_empty() {
-            releases.copy_from_slice(enters);
-        } else {
-            is_in_order &= set_releases(releases, enters, &calls.waits_ns);
-        }
-        is_in_order &= are_in_order(releases, leaves);
+        let times_ns = (
+            &calls.enters_ns[..],
+            &calls.waits_ns[..],
+            &calls.leaves_ns[..],
+        );
+        let mut is_in_order = set_calls(enters, releases, leaves, times_ns, base_ns);
         if let Some(below) = below.last() {
             is_in_order &= are_in_order(&below.leaves[first..first + n], enters);
         }

@@ -24,26 +24,38 @@ pub(crate) fn set_ends(ends: &mut [f64], times_ns: &[i64], base_ns: i64, limit: 
     }
 }
 
-/// Times relative to another, ns; gives whether they are near enough.
+/// Calls with their waits, relative to a time, ns; gives whether all are near enough, and none is over before its wait.
 #[inline]
-pub(crate) fn set_times(times: &mut [f64], times_ns: &[i64], base_ns: i64) -> bool {
-    let mut far = 0;
-    for (time, &ns) in times.iter_mut().zip(times_ns) {
-        far |= (ns.wrapping_sub(base_ns) as u64).wrapping_add(RANGE_NS as u64);
-        *time = relative(ns, base_ns);
+pub(crate) fn set_calls(
+    enters: &mut [f64],
+    releases: &mut [f64],
+    leaves: &mut [f64],
+    (enters_ns, waits_ns, leaves_ns): (&[i64], &[i64], &[i64]),
+    base_ns: i64,
+) -> bool {
+    let n = enters.len();
+    let (releases, leaves) = (&mut releases[..n], &mut leaves[..n]);
+    let (enters_ns, waits_ns, leaves_ns) = (&enters_ns[..n], &waits_ns[..n], &leaves_ns[..n]);
+    let (mut far, mut signs) = (0, 0);
+    for at in 0..n {
+        let times_ns = [
+            (enters_ns[at], base_ns),
+            (waits_ns[at], 0),
+            (leaves_ns[at], base_ns),
+        ];
+        far |= times_ns.map(distance).iter().fold(0, |all, ns| all | ns);
+        let [enter, wait, leave] = times_ns.map(|(ns, base_ns)| relative(ns, base_ns));
+        let release = enter + largest(wait, 0.0);
+        signs |= (leave - release).to_bits();
+        (enters[at], releases[at], leaves[at]) = (enter, release, leave);
     }
-    far >> 52 == 0
+    far >> 52 == 0 && signs >> 63 == 0
 }
 
-/// When waits ended that begin with calls; gives whether they are not too long.
-#[inline]
-pub(crate) fn set_releases(releases: &mut [f64], enters: &[f64], waits_ns: &[i64]) -> bool {
-    let mut far = 0;
-    for ((release, enter), &ns) in releases.iter_mut().zip(enters).zip(waits_ns) {
-        far |= (ns as u64).wrapping_add(RANGE_NS as u64);
-        *release = enter + largest(relative(ns, 0), 0.0);
-    }
-    far >> 52 == 0
+/// Below 2^52 where a time is near enough to another, ns.
+#[inline(always)]
+fn distance((ns, base_ns): (i64, i64)) -> u64 {
+    (ns.wrapping_sub(base_ns) as u64).wrapping_add(RANGE_NS as u64)
 }
 
 /// Whether no time is after another.
