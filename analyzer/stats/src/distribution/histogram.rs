@@ -104,10 +104,7 @@ impl Histogram {
         if are_short {
             let mut buckets = [0; 64];
             for part in samples.chunks(buckets.len()) {
-                precision.buckets_of_short(part, &mut buckets);
-                // All at once, as vector instructions do.
-                let first = first.cast_unsigned();
-                (buckets.iter_mut()).for_each(|bucket| *bucket = bucket.wrapping_sub(first));
+                precision.buckets_of_short(part, first.cast_unsigned(), &mut buckets);
                 self.counts.add(buckets[..part.len()].iter().copied(), 1);
             }
         } else {

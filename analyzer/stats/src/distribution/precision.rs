@@ -73,23 +73,24 @@ impl Precision {
         ((shift << bits) as i32) + (magnitude >> shift) as i32
     }
 
-    /// The buckets of samples in 0..2^31, from the bits of floating-point numbers: the exponent and
+    /// The buckets of samples in 0..2^31, counted from one of them, from the bits of floating-point numbers: the exponent and
     /// the bits after the leading one. Vector instructions compute several at a time.
     // Distribution::add_all, 64 or 512 samples of up to 0.2 ms at a time, on an AMD EPYC: 1.6 ns
     // per sample, 2.3 ns without this function.
     #[inline]
-    pub(super) fn buckets_of_short<T: Sample>(self, samples: &[T], buckets: &mut [u32]) {
+    pub(super) fn buckets_of_short<T: Sample>(self, samples: &[T], from: u32, buckets: &mut [u32]) {
         const FRACTION_BITS: u32 = 52;
         let bits = self.bits();
         // The bucket of 2^bits, the first that is computed this way.
         let first = (1023 + bits) << bits;
+        let offset = (1_u32 << bits).wrapping_sub(first).wrapping_sub(from);
         for (bucket, &sample) in buckets.iter_mut().zip(samples) {
             let magnitude = Into::<i64>::into(sample) as u32;
             let leading = (f64::from(magnitude as i32).to_bits() >> (FRACTION_BITS - bits)) as u32;
             *bucket = if magnitude < 1 << bits {
-                magnitude
+                magnitude.wrapping_sub(from)
             } else {
-                leading.wrapping_sub(first).wrapping_add(1 << bits)
+                leading.wrapping_add(offset)
             };
         }
     }
@@ -167,7 +168,7 @@ mod tests {
             let all = all.chain([i32::MAX as u32]).map(i64::from);
             let all: Vec<i64> = all.filter(|&n| n <= i32::MAX.into()).collect();
             let mut short = vec![0; all.len()];
-            precision.buckets_of_short(&all, &mut short);
+            precision.buckets_of_short(&all, 0, &mut short);
             for (&sample, short) in all.iter().zip(short) {
                 let bucket = precision.bucket(sample.unsigned_abs());
                 assert_eq!(short.cast_signed(), bucket, "{sample}");
