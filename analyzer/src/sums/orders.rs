@@ -100,10 +100,10 @@ impl OrderCounts {
         mut column_of: impl FnMut(usize) -> usize,
     ) {
         self.make_room(order.len());
-        let n_columns = self.n_columns;
+        let n = self.n;
         // `NOBODY` has no row.
         let places = order.iter().enumerate().filter_map(|(position, &slot)| {
-            Some(rows.get(slot as usize)? * n_columns + column_of(position))
+            Some(column_of(position) * n + rows.get(slot as usize)?)
         });
         if self.table.is_empty() {
             // A table has fewer places than a u32 has values.
@@ -160,7 +160,8 @@ impl OrderCounts {
             return Vec::new();
         }
         let table = self.whole_table();
-        table.chunks(self.n_columns).map(<[u32]>::to_vec).collect()
+        let row = |row: usize| table[row..].iter().step_by(self.n).copied().collect();
+        (0..self.n).map(row).collect()
     }
 
     /// The table with all that was counted.
