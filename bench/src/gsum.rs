@@ -1,6 +1,7 @@
 //! Measures a collective operation of all threads of a job, in a loop, over spanning trees of our
 //! own and over the MPI library.
 
+mod calibration;
 mod figures;
 mod measure;
 mod rounds;
@@ -34,6 +35,17 @@ pub struct Options {
     /// Operation to measure
     #[arg(long, value_enum, value_name = "OPERATION", default_value_t = Operation::Allreduce)]
     operation: Operation,
+    /// Measure all operations with payloads from 8 bytes to 1 MiB over some trees, and write a tree file
+    /// with those that were faster than the library
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "operation", "bytes", "calls", "rounds", "thorough", "output", "files", "library",
+            "threads", "control", "collectors_cost",
+        ]
+    )]
+    calibrate: Option<PathBuf>,
     /// Payload, a multiple of 4 [default: 4 for each thread of the job]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(4..=1 << 30))]
     bytes: Option<u64>,
@@ -70,6 +82,12 @@ enum Operation {
     Bcast,
     /// MPI_Barrier, without payload
     Barrier,
+    /// MPI_Gather, to rank 0
+    Gather,
+    /// MPI_Scatter, from rank 0
+    Scatter,
+    /// MPI_Allgather
+    Allgather,
 }
 
 impl Operation {
@@ -79,7 +97,15 @@ impl Operation {
             Self::Reduce => Collective::Reduce,
             Self::Bcast => Collective::Bcast,
             Self::Barrier => Collective::Barrier,
+            Self::Gather => Collective::Gather,
+            Self::Scatter => Collective::Scatter,
+            Self::Allgather => Collective::Allgather,
         }
+    }
+
+    /// Whether each leaf gives or gets a part of its own.
+    fn moves_parts(self) -> bool {
+        matches!(self, Self::Gather | Self::Scatter | Self::Allgather)
     }
 
     /// Whether data flow in one direction only. Then processes may leave before others come, and a
@@ -116,6 +142,14 @@ pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
             "--bytes {bytes}: values have {VALUE_BYTES} bytes; give a multiple of that"
         );
     }
+    if let Some(file) = &options.calibrate {
+        return calibration::run(options, file, output);
+    }
+    anyhow::ensure!(
+        options.trees.threads == 1 || !options.operation.moves_parts(),
+        "--threads {}: gather, scatter and allgather are measured with one thread in each process",
+        options.trees.threads
+    );
     let Some(measured) = measure::measure(options)? else {
         return Ok(());
     };

@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::rounds::{OfLeaf, Plan};
+use crate::folder;
 use crate::measure::global_clock::{GlobalClock, Line};
 use crate::trees::{First, Run, Surroundings};
 
@@ -38,7 +39,8 @@ const WORDS: usize = 3;
 /// States what is missing or wrong.
 pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
     let call = |n_leaves| options.call(n_leaves);
-    let Some(mut run) = Run::begin(&options.trees, call, options.output.as_deref())? else {
+    let check = || options.output.as_deref().map_or(Ok(()), folder::make);
+    let Some(mut run) = Run::begin(&options.trees, call, check)? else {
         return Ok(None);
     };
     let plan = Plan {
@@ -46,15 +48,17 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
         bytes: options.call(run.settings.n_leaves()).bytes,
         calls: options.calls,
         rounds: options.rounds,
+        is_each_timed: options.operation.is_one_way(),
     };
     let mut clock = None;
-    if plan.operation.is_one_way() {
+    if plan.is_each_timed {
         let Some(started) = GlobalClock::start(&run.world, run.clock.source())? else {
             return Ok(None);
         };
         clock = Some(started);
     }
-    let of_leaves = run.on_leaves(|leaf| plan.execute(leaf));
+    let all: Vec<usize> = (0..run.configurations.len()).collect();
+    let of_leaves = run.on_leaves(|leaf| plan.execute(leaf, &all));
     if let Some(clock) = &mut clock {
         clock.measure();
     }
@@ -98,7 +102,7 @@ fn largest_error(run: &Run, clock: &GlobalClock) -> Option<f64> {
 }
 
 /// By round and configuration, in process 0.
-fn of_loops(run: &Run, of_leaves: &[OfLeaf], plan: Plan) -> anyhow::Result<Vec<OfAll>> {
+pub(super) fn of_loops(run: &Run, of_leaves: &[OfLeaf], plan: Plan) -> anyhow::Result<Vec<OfAll>> {
     let rate = run.ns_per_tick()?;
     let batches = of_leaves.iter().flat_map(|leaf| &leaf.batches);
     let own: Vec<u64> = batches

@@ -14,6 +14,8 @@ pub(super) struct Plan {
     pub(super) bytes: u64,
     pub(super) calls: u32,
     pub(super) rounds: u32,
+    /// Whether calls are timed one by one, instead of in loops.
+    pub(super) is_each_timed: bool,
 }
 
 /// The calls of one configuration in one round, as a leaf has made them.
@@ -37,16 +39,16 @@ pub(super) struct OfLeaf {
 }
 
 impl Plan {
-    /// Makes all calls of all rounds.
-    pub(super) fn execute(self, leaf: &mut Leaf) -> anyhow::Result<OfLeaf> {
-        let n = leaf.n_configurations();
+    /// Makes all calls of all rounds, with these configurations.
+    pub(super) fn execute(self, leaf: &mut Leaf, which: &[usize]) -> anyhow::Result<OfLeaf> {
+        let n = which.len();
         let n_batches = self.rounds as usize * n;
         let mut done = OfLeaf {
             batches: vec![Batch::default(); n_batches],
             stamps: Vec::new(),
         };
         let n_stamps = 2 * self.calls as usize;
-        if self.operation.is_one_way() {
+        if self.is_each_timed {
             done.stamps.resize(n_batches * n_stamps, 0);
         }
         let mut calls = Calls::new(self, leaf);
@@ -55,21 +57,21 @@ impl Plan {
                 let at = round as usize * n + nth;
                 calls.begin_batch();
                 for _ in 0..self.calls.min(WARM_UP) {
-                    calls.make(leaf.configuration(nth))?;
+                    calls.make(leaf.configuration(which[nth]))?;
                 }
                 leaf.meet()?;
                 let before = Switches::so_far()?;
-                if self.operation.is_one_way() {
+                if self.is_each_timed {
                     let stamps = &mut done.stamps[at * n_stamps..][..n_stamps];
                     for stamps in stamps.as_chunks_mut::<2>().0 {
                         leaf.meet()?;
                         stamps[0] = leaf.clock.now();
-                        calls.make(leaf.configuration(nth))?;
+                        calls.make(leaf.configuration(which[nth]))?;
                         stamps[1] = leaf.clock.now();
                     }
                 } else {
                     let begin = leaf.clock.now();
-                    let configuration = leaf.configuration(nth);
+                    let configuration = leaf.configuration(which[nth]);
                     for _ in 0..self.calls {
                         calls.make(configuration)?;
                     }
@@ -89,6 +91,8 @@ struct Calls {
     number: i32,
     n_leaves: i32,
     values: Values,
+    /// The values of a leaf.
+    n_values: usize,
     given: Vec<u8>,
     result: Vec<u8>,
     /// Calls of this batch.
@@ -121,13 +125,23 @@ fn at(bytes: &[u8], nth: usize) -> i32 {
 impl Calls {
     fn new(plan: Plan, leaf: &Leaf) -> Self {
         let n_bytes = plan.bytes as usize;
+        let n_leaves = leaf.settings.n_leaves();
+        let of_all = n_leaves as usize * n_bytes;
+        let of_root = if leaf.number == 0 { of_all } else { 0 };
+        let (given_bytes, result_bytes) = match plan.operation {
+            Operation::Gather => (n_bytes, of_root),
+            Operation::Scatter => (of_root, n_bytes),
+            Operation::Allgather => (n_bytes, of_all),
+            _ => (n_bytes, n_bytes),
+        };
         Self {
             operation: plan.operation,
             number: leaf.number as i32,
-            n_leaves: leaf.settings.n_leaves() as i32,
+            n_leaves: n_leaves as i32,
             values: Values::sums_of_integers(),
-            given: vec![0; n_bytes],
-            result: vec![0; n_bytes],
+            n_values: n_bytes / VALUE_BYTES as usize,
+            given: vec![0; given_bytes],
+            result: vec![0; result_bytes],
             n_calls: 0,
             n_wrong: 0,
         }
@@ -141,20 +155,23 @@ impl Calls {
     fn begin_batch(&mut self) {
         let (values, _) = self.given.as_chunks_mut();
         for (nth, to) in values.iter_mut().enumerate() {
-            *to = value(self.number, nth, 0).to_ne_bytes();
+            let (part, nth) = (nth / self.n_values, nth % self.n_values);
+            *to = value(self.number + part as i32, nth, 0).to_ne_bytes();
         }
         self.result.fill(0xee);
         (self.n_calls, self.n_wrong) = (0, 0);
     }
 
-    /// Makes a call, and checks the first value of its result.
+    /// Makes a call, and checks a value of its result that differs from that of the call before.
     #[inline]
     fn make(&mut self, configuration: &mut dyn Operate) -> anyhow::Result<()> {
         let call = self.n_calls;
         self.n_calls += 1;
         let (given, result) = (&mut self.given[..], &mut self.result[..]);
-        if let Some(first) = given.first_chunk_mut() {
-            *first = value(self.number, 0, call).to_ne_bytes();
+        let (values, _) = given.as_chunks_mut();
+        let firsts = values.iter_mut().step_by(self.n_values.max(1));
+        for (part, first) in (0..).zip(firsts) {
+            *first = value(self.number + part, 0, call).to_ne_bytes();
         }
         match self.operation {
             Operation::Allreduce => configuration.allreduce(given, result, &mut self.values)?,
@@ -163,9 +180,15 @@ impl Calls {
                 configuration.bcast(if self.number == 0 { given } else { result })?
             }
             Operation::Barrier => return configuration.barrier(),
+            Operation::Gather => configuration.gather(given, result)?,
+            Operation::Scatter => configuration.scatter(given, result)?,
+            Operation::Allgather => configuration.allgather(given, result)?,
         }
-        if let Some(expected) = self.expected(0, call) {
-            self.n_wrong += u64::from(at(&self.result, 0) != expected);
+        // The first value of the last part.
+        let n_results = self.result.len() / VALUE_BYTES as usize;
+        let checked = n_results.saturating_sub(self.n_values);
+        if let Some(expected) = self.expected(checked, call) {
+            self.n_wrong += u64::from(at(&self.result, checked) != expected);
         }
         Ok(())
     }
@@ -178,14 +201,20 @@ impl Calls {
             Operation::Reduce => self.is_root().then(|| sum(self.n_leaves, nth, call)),
             Operation::Bcast => (!self.is_root()).then(|| value(0, nth, call)),
             Operation::Barrier => None,
+            Operation::Scatter => Some(value(self.number, nth, call)),
+            Operation::Gather if !self.is_root() => None,
+            Operation::Gather | Operation::Allgather => {
+                let leaf = (nth / self.n_values) as i32;
+                Some(value(leaf, nth % self.n_values, call))
+            }
         }
     }
 
-    /// How many results of this batch were wrong: by their first value, and the last one by any.
+    /// How many results of this batch were wrong: by one value, and the last one by any.
     fn n_wrong(&self) -> u64 {
         let last = self.n_calls - 1;
-        let n_values = self.given.len() / VALUE_BYTES as usize;
-        let is_wrong = (1..n_values).any(|nth| {
+        let n_results = self.result.len() / VALUE_BYTES as usize;
+        let is_wrong = (1..n_results).any(|nth| {
             let expected = self.expected(nth, last);
             expected.is_some_and(|expected| at(&self.result, nth) != expected)
         });
@@ -240,6 +269,18 @@ mod tests {
             unreachable!()
         }
 
+        fn gather(&mut self, _: &[u8], _: &mut [u8]) -> anyhow::Result<()> {
+            unreachable!()
+        }
+
+        fn scatter(&mut self, _: &[u8], _: &mut [u8]) -> anyhow::Result<()> {
+            unreachable!()
+        }
+
+        fn allgather(&mut self, _: &[u8], _: &mut [u8]) -> anyhow::Result<()> {
+            unreachable!()
+        }
+
         fn barrier(&mut self) -> anyhow::Result<()> {
             unreachable!()
         }
@@ -251,6 +292,7 @@ mod tests {
             number: 2,
             n_leaves: 5,
             values: Values::sums_of_integers(),
+            n_values: 3,
             given: vec![0; 12],
             result: vec![0; 12],
             n_calls: 0,

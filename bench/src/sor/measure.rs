@@ -6,6 +6,7 @@ use collbench_stats::distribution::Distribution;
 
 use super::Options;
 use super::solve::{Plan, Solution};
+use crate::folder;
 use crate::trees::{Call, First, Run, Surroundings};
 
 /// What was measured, as process 0 has it at the end.
@@ -55,7 +56,8 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
         collective: Collective::Allreduce,
         bytes: size_of::<f64>() as u64,
     };
-    let Some(mut run) = Run::begin(&options.trees, call, options.output.as_deref())? else {
+    let check = || options.output.as_deref().map_or(Ok(()), folder::make);
+    let Some(mut run) = Run::begin(&options.trees, call, check)? else {
         return Ok(None);
     };
     let n_leaves = run.settings.n_leaves();

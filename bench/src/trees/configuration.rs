@@ -81,7 +81,8 @@ pub(super) struct Configurations {
 /// Everything that is wrong with them, with its place.
 pub(super) fn read(options: &TreeOptions) -> anyhow::Result<Vec<(String, TreeFile)>> {
     let read = |path: &std::path::PathBuf| Ok((name_of(path), TreeFile::read(path)?));
-    options.files.iter().map(read).collect()
+    let known = options.candidates.iter().cloned().map(Ok);
+    options.files.iter().map(read).chain(known).collect()
 }
 
 fn name_of(path: &Path) -> String {

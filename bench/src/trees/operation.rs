@@ -79,6 +79,24 @@ pub(crate) trait Operate {
     /// As [`allreduce`](Self::allreduce).
     fn bcast(&mut self, buffer: &mut [u8]) -> anyhow::Result<()>;
 
+    /// Gathers what all leaves give at the root, in their order; elsewhere the result is empty.
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce); always with several leaves in a process.
+    fn gather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()>;
+
+    /// Gives each leaf its part of what the root gives; the others give nothing.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    fn scatter(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()>;
+
+    /// Gathers what all leaves give, in their order; all get it.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    fn allgather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()>;
+
     /// Waits until all leaves have called it.
     ///
     /// # Errors
@@ -146,6 +164,24 @@ impl<T: Transport> Operate for OverTrees<T> {
         })
     }
 
+    fn gather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
+        self.on_next((Collective::Gather, given.len()), |team| {
+            team.gather(Some(given), result, ROOT)
+        })
+    }
+
+    fn scatter(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
+        self.on_next((Collective::Scatter, result.len()), |team| {
+            team.scatter(given, Some(result), ROOT)
+        })
+    }
+
+    fn allgather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
+        self.on_next((Collective::Allgather, given.len()), |team| {
+            team.allgather(Some(given), result)
+        })
+    }
+
     fn barrier(&mut self) -> anyhow::Result<()> {
         self.on_next((Collective::Barrier, 0), Team::barrier)
     }
@@ -175,6 +211,16 @@ impl OverLibrary {
                 joined: Vec::new(),
             }),
         }
+    }
+}
+
+impl OverLibrary {
+    fn check_one_thread(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.threads.is_none(),
+            "the MPI library moves no parts for threads"
+        );
+        Ok(())
     }
 }
 
@@ -237,6 +283,62 @@ fn library_bcast(buffer: &mut [u8]) -> anyhow::Result<()> {
     succeeded("MPI_Bcast", code)
 }
 
+/// `MPI_Gather` of this process.
+fn library_gather(given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
+    let n = given.len() as c_int;
+    // SAFETY: MPI is initialized; the root has room for what all give.
+    let code = unsafe {
+        ffi::MPI_Gather(
+            given.as_ptr().cast(),
+            n,
+            ffi::RSMPI_UINT8_T,
+            result.as_mut_ptr().cast(),
+            n,
+            ffi::RSMPI_UINT8_T,
+            ROOT as c_int,
+            ffi::RSMPI_COMM_WORLD,
+        )
+    };
+    succeeded("MPI_Gather", code)
+}
+
+/// `MPI_Scatter` of this process.
+fn library_scatter(given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
+    let n = result.len() as c_int;
+    // SAFETY: MPI is initialized; the root gives as much for each process as there is room for.
+    let code = unsafe {
+        ffi::MPI_Scatter(
+            given.as_ptr().cast(),
+            n,
+            ffi::RSMPI_UINT8_T,
+            result.as_mut_ptr().cast(),
+            n,
+            ffi::RSMPI_UINT8_T,
+            ROOT as c_int,
+            ffi::RSMPI_COMM_WORLD,
+        )
+    };
+    succeeded("MPI_Scatter", code)
+}
+
+/// `MPI_Allgather` of this process.
+fn library_allgather(given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
+    let n = given.len() as c_int;
+    // SAFETY: MPI is initialized; there is room for what all give.
+    let code = unsafe {
+        ffi::MPI_Allgather(
+            given.as_ptr().cast(),
+            n,
+            ffi::RSMPI_UINT8_T,
+            result.as_mut_ptr().cast(),
+            n,
+            ffi::RSMPI_UINT8_T,
+            ffi::RSMPI_COMM_WORLD,
+        )
+    };
+    succeeded("MPI_Allgather", code)
+}
+
 fn library_barrier() -> anyhow::Result<()> {
     // SAFETY: MPI is initialized.
     succeeded("MPI_Barrier", unsafe {
@@ -285,6 +387,21 @@ impl Operate for OverLibrary {
             library_bcast(buffer)?;
         }
         Ok(threads.team.bcast(buffer, ROOT)?)
+    }
+
+    fn gather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
+        self.check_one_thread()?;
+        library_gather(given, result)
+    }
+
+    fn scatter(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
+        self.check_one_thread()?;
+        library_scatter(given, result)
+    }
+
+    fn allgather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
+        self.check_one_thread()?;
+        library_allgather(given, result)
     }
 
     fn barrier(&mut self) -> anyhow::Result<()> {

@@ -4,13 +4,17 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use collbench_paths::{Idle, WaitPolicy};
+use collbench_tree_files::TreeFile;
 
 /// Which configurations are measured, and how their processes wait.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct TreeOptions {
     /// Measure the tree of this tree file; may be given several times
     #[arg(long = "trees", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Tree files that are not read, with their names.
+    #[arg(skip)]
+    pub(crate) candidates: Vec<(String, TreeFile)>,
     /// Measure the operations of the MPI library [default: without --trees]
     #[arg(long)]
     pub(crate) library: bool,

@@ -1,6 +1,5 @@
 //! A measurement under a launcher, from `MPI_Init` to `MPI_Finalize`.
 
-use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
@@ -21,7 +20,6 @@ use super::leaf::{Leaf, LeafTransports, Prepared, PreparedTrees, Settings, TreeU
 use super::library;
 use super::options::TreeOptions;
 use super::recorder::Recorder;
-use crate::folder;
 use crate::job;
 use crate::overhead::ns_per_tick;
 
@@ -55,14 +53,14 @@ pub(crate) struct First {
 
 impl Run {
     /// Initializes MPI, and makes the configurations for the call that is made on so many leaves.
-    /// `None` if another process says why nothing can be measured.
+    /// Process 0 makes this check first. `None` if another process says why nothing can be measured.
     ///
     /// # Errors
     /// What is missing or wrong.
     pub(crate) fn begin(
         options: &TreeOptions,
         call: impl Fn(u32) -> Call,
-        output: Option<&Path>,
+        check: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<Option<Self>> {
         let found = clock_of_recorder()?;
         let clock = *CLOCK.get_or_init(|| found);
@@ -76,7 +74,7 @@ impl Run {
         let world = universe.world();
         let ready = if world.rank() == 0 {
             check_threads(options.threads, provided)
-                .and_then(|()| output.map_or(Ok(()), folder::make))
+                .and_then(|()| check())
                 .and_then(|()| read(options))
         } else {
             Ok(Vec::new())

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use collbench_tree_files::TreeFile;
 use serde_json::Value;
 
 use crate::launch::{finished, mpirun, one_process};
@@ -125,4 +126,35 @@ fn a_payload_that_is_no_number_of_values_is_refused() {
     let output = finished("gsum --bytes 10", folder.path());
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("a multiple"));
+}
+
+#[test]
+fn calibration_tries_all_operations_and_writes_the_trees_that_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "gsum --calibrate found.toml --format json";
+    let document = mpirun(2, line, folder.path());
+    assert_eq!(document["schema"], "collbench.bench.calibration/1");
+    let calls = document["calls"].as_array().unwrap();
+    // Seven payloads of six operations, and a barrier.
+    assert_eq!(calls.len(), 43);
+    let file = TreeFile::read(&folder.path().join("found.toml")).unwrap();
+    assert_eq!(file.remarks, Vec::new());
+    for call in calls {
+        let name = call["operation"].as_str().unwrap();
+        let bytes = call["payload_bytes"].as_u64().unwrap();
+        let candidates = call["candidates"].as_array().unwrap();
+        let is_one_way = ["MPI_Reduce", "MPI_Bcast", "MPI_Gather", "MPI_Scatter"].contains(&name);
+        // Two processes make one tree, and an exchange.
+        assert_eq!(candidates.len(), if is_one_way { 1 } else { 2 }, "{call}");
+        let mut rules = file.rules.rules.iter().map(|rule| &rule.calls);
+        let has_tree = rules.any(|calls| {
+            let (least, most) = calls.bytes;
+            calls.operations[0].operation().name() == name && (least..=most).contains(&bytes)
+        });
+        assert_eq!(has_tree, !call["tree"].is_null(), "{call}");
+    }
+    let output = finished("gsum --calibrate found.toml", folder.path());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("found.toml: exists already"), "{said}");
 }

@@ -44,7 +44,7 @@ fn long_call(random: &mut Random, n_ranks: usize) -> Call {
 }
 
 fn options(random: &mut Random, segment_bytes: usize) -> TeamOptions {
-    let idle = if random.one_in(5) {
+    let idle = if random.one_in(10) {
         Idle::Spin
     } else {
         Idle::Yield
