@@ -101,10 +101,14 @@ impl DirectExchange {
             }
         }
         if n_bytes > 0 {
-            let mut values = self.values.iter().rev();
-            let mut value = || Some(read_small::<N>(values.next()?.of(worker.memory(), nth)));
-            let mut right = value().unwrap_or(own);
-            while let Some(left) = value() {
+            // The line of what this process gives is on its way to the others.
+            let value = |&of: &Heads| match of == self.own {
+                true => own,
+                false => read_small::<N>(of.of(worker.memory(), nth)),
+            };
+            let mut values = self.values.iter().rev().map(value);
+            let mut right = values.next().unwrap_or(own);
+            for left in values {
                 let right = &mut right.as_flattened_mut()[..n_bytes];
                 combine.combine(&left.as_flattened()[..n_bytes], right);
             }
