@@ -334,6 +334,8 @@ impl<T: Transport> Worker<T> {
             } else {
                 publish_small(head, at, header, &small::<INLINE_WORDS>(given));
             }
+            let next = head_of(Position::new(at.call() + 1, 0));
+            self.heads(value).of(&self.memory, next).prefetch_to_write();
         }
         Ok(())
     }
