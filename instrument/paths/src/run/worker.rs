@@ -340,6 +340,14 @@ impl<T: Transport> Worker<T> {
         Ok(())
     }
 
+    /// Fetches the head for the next operation: in one in which data flow one way, who gives is mostly ahead
+    /// of who takes.
+    #[inline]
+    pub(crate) fn fetch_next(&self, of: Heads, at: Position) {
+        let next = Position::new(at.call() + 1, 0);
+        of.of(&self.memory, head_of(next)).prefetch();
+    }
+
     /// Takes a value that fits into its head, if it is as long as there is room for and nothing comes
     /// after it. Returns whether it is.
     #[inline]
@@ -355,9 +363,7 @@ impl<T: Transport> Worker<T> {
         if !Header::are_alike(header, Header::of_all(self.me, n_bytes).words()) {
             return Ok(false);
         }
-        // Who gives it is mostly ahead of this process.
-        let next = Position::new(at.call() + 1, 0);
-        heads.of(&self.memory, head_of(next)).prefetch();
+        self.fetch_next(heads, at);
         let head = heads.of(&self.memory, head_of(at));
         if n_bytes <= WORD_BYTES {
             into.copy_from_slice(&read_small::<1>(head).as_flattened()[..n_bytes]);

@@ -208,9 +208,10 @@ impl Flat {
         let n_bytes = part.given.len();
         part.combine(&self.order, me, combine, |rank, into| {
             let value = self.values[rank];
-            let header = worker.await_header(worker.heads(value), at)?;
-            let header = Header::from_words(header);
+            let heads = worker.heads(value);
+            let header = Header::from_words(worker.await_header(heads, at)?);
             worker.read_into(value, at, &header, into);
+            worker.fetch_next(heads, at);
             Ok(!header.is_reference && (header.total, header.n_bytes) == (total as u64, n_bytes))
         })
     }
