@@ -172,6 +172,7 @@ mod tests {
                 bytes: 16,
                 calls: 100,
                 rounds: 10,
+                is_each_timed: operation.is_one_way(),
             },
             rounds: (0..10).map(round).collect(),
             clock_error_ns: Some(12.3),
