@@ -23,8 +23,8 @@ use figures::Figures;
 /// Start it with a launcher. In each round every configuration makes the same number of calls, in
 /// an order that changes from round to round: the trees of tree files, each twice, used in turns,
 /// and the MPI library. A round in which a thread was preempted does not count, unless leaves share
-/// cores. Operations in which data flow both ways are timed in a loop; bcast and reduce from the
-/// first enter to the last leave, on one time for all hosts. Every result is checked.
+/// cores. Operations without a root are timed in a loop; those with a root from the first enter to
+/// the last leave, on one time for all hosts. Every result is checked.
 ///
 /// Method: Bongo, Anshus and Bjorndalen 2004, section 4: Gsum measures the time that T threads take
 /// for N allreduce operations that sum T values, on two identical trees in turns.

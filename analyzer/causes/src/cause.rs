@@ -293,8 +293,8 @@ impl Totals {
         });
     }
 
-    /// Takes over what a later section of a run costs, whose buffers are retained, before which there were so many instances in which all processes waited for
-    /// the last.
+    /// Adds the costs of a later section, and leaves its buffers empty for the next one. `n_ends`: instances before it in which
+    /// all processes waited for the last.
     pub(crate) fn merge(&mut self, later: &mut Self, n_ends: u64) {
         for (key, cost) in later.costs.drain() {
             self.costs.entry(key).or_default().follow(&cost, n_ends);

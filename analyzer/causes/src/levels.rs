@@ -369,9 +369,9 @@ impl Levels {
         self.forget();
     }
 
-    /// Adds up how long each process waited in its span, to the first of some columns that are all 0, and how long it was in
-    /// operations, to that of each operation, which is neither the first nor the second one, or to none. The second one is its own
-    /// work.
+    /// Adds up how long each process waited in its span, in the first of some columns that are all 0, and how long it was in
+    /// operations, in that of each operation. The second column, where operations without one of their own are added, becomes its
+    /// own work.
     pub(crate) fn add_up(&self, spans: &Spans, rows: &mut [f64], column_of: impl Fn(u64) -> usize) {
         let n = spans.processes.len();
         let Spans {

@@ -67,7 +67,7 @@ pub(crate) fn are_in_order(before: &[f64], after: &[f64]) -> bool {
     differences.fold(0, |signs, ns| signs | ns.to_bits()) >> 63 == 0
 }
 
-/// Replaces how long processes were in some calls by how much of their spans is left beside that and waits.
+/// Turns how long processes were in some calls into what is left of their spans without these calls and their waits.
 #[inline]
 pub(crate) fn set_rest(in_calls: &mut [f64], from: &[f64], to: &[f64], waits: &[f64]) {
     let n = in_calls.len();

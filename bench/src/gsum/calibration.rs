@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
-use collbench_formats::tree::Collective;
+use collbench_formats::tree::{Collective, Level};
 use collbench_stats::median::Median;
 use collbench_text::quantity;
 use collbench_tree_files::TreeFile;
@@ -36,6 +36,9 @@ const PAYLOADS: [(u64, u32); 7] = [
     (256 << 10, 5),
     (1 << 20, 2),
 ];
+
+/// Bytes of the parts of all leaves, at most.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Trees that are tried: a name, and the shape as a tree file says it.
 const CANDIDATES: [(&str, &str); 5] = [
@@ -110,8 +113,13 @@ pub(super) fn run(options: &Options, file: &Path, output: &mut impl Write) -> an
     let Some(run) = Run::begin(&trees, call, check)? else {
         return Ok(());
     };
+    let n_leaves = run.settings.n_leaves();
+    if n_leaves < 2 {
+        run.end()?;
+        bail!("--calibrate: one process has no tree; start at least two with a launcher");
+    }
     let distinct = distinct(&run);
-    let plans = plans();
+    let plans = plans(n_leaves);
     let which = |operation: Operation| -> Vec<usize> {
         let fits =
             |&&nth: &&usize| !operation.is_one_way() || run.configurations[nth].0 != EXCHANGE;
@@ -129,33 +137,30 @@ pub(super) fn run(options: &Options, file: &Path, output: &mut impl Write) -> an
         let all = of_loops(&run, std::slice::from_ref(of_leaf), *plan)?;
         measured.push((plan, which(plan.operation), all));
     }
-    if run.first.is_some() {
-        let surroundings = Surroundings::of(&run);
-        let calls = measured
-            .iter()
-            .map(|(plan, which, all)| call_figures(plan, which, all, &surroundings))
-            .collect::<anyhow::Result<Vec<_>>>()?;
-        let mut figures = Figures {
-            schema: "collbench.bench.calibration/1",
-            file: file.display().to_string(),
-            surroundings,
-            calls,
-        };
-        let text = figures.tree_file();
-        let (within, name) = place(file)?;
-        folder::write_file(within, name, text.as_bytes())?;
-        options.format.write(&figures, write, output)?;
-    }
-    run.end()
+    let figures = run
+        .first
+        .is_some()
+        .then(|| Figures::of(&run, &measured, file));
+    run.end()?;
+    let Some(mut figures) = figures.transpose()? else {
+        return Ok(());
+    };
+    let text = figures.tree_file();
+    let (within, name) = place(file)?;
+    folder::write_file(within, name, text.as_bytes())?;
+    options.format.write(&figures, write, output)
 }
 
-/// Each operation with each payload.
-fn plans() -> Vec<Plan> {
+/// Each operation with each payload, without those whose parts would take much memory together.
+fn plans(n_leaves: u32) -> Vec<Plan> {
     let of_operation = |&operation: &Operation| {
-        let payloads = match operation {
+        let mut payloads = match operation {
             Operation::Barrier => vec![(0, PAYLOADS[0].1)],
             _ => PAYLOADS.to_vec(),
         };
+        if operation.moves_parts() {
+            payloads.retain(|(bytes, _)| u64::from(n_leaves) * bytes <= MOST_BYTES);
+        }
         payloads.into_iter().map(move |(bytes, calls)| Plan {
             operation,
             bytes,
@@ -242,15 +247,33 @@ fn tree(shape: &str) -> String {
 }
 
 impl Figures {
+    /// The figures of what was measured, by plan with the configurations that were tried. No call has a tree
+    /// yet.
+    fn of(
+        run: &Run,
+        measured: &[(&Plan, Vec<usize>, Vec<OfAll>)],
+        file: &Path,
+    ) -> anyhow::Result<Self> {
+        let surroundings = Surroundings::of(run);
+        let calls = measured
+            .iter()
+            .map(|(plan, which, all)| call_figures(plan, which, all, &surroundings))
+            .collect::<anyhow::Result<_>>()?;
+        Ok(Self {
+            schema: "collbench.bench.calibration/1",
+            file: file.display().to_string(),
+            surroundings,
+            calls,
+        })
+    }
+
     /// The text of the tree file. Notes which of its trees each call has.
     fn tree_file(&mut self) -> String {
         let n = self.surroundings.processes;
-        let is_one_host = self
-            .surroundings
-            .trees
-            .iter()
-            .flatten()
-            .all(|tree| tree.proxies == 0);
+        let across = match self.surroundings.hosts.len() {
+            1 => Level::Rank,
+            _ => Level::Host,
+        };
         let mut text = format!(
             "# Trees that were faster than the MPI library for {}. Other calls are left to the library.\n\
              version = 1\n",
@@ -274,9 +297,7 @@ impl Figures {
                     }
                 }
                 let _ = write!(text, "\n[[tree]]\n");
-                if is_one_host {
-                    text.push_str("across = \"ranks\"\n");
-                }
+                let _ = writeln!(text, "across = \"{}\"", across.plural());
                 let _ = writeln!(text, "size = {n}\noperations = \"{}\"", collective.name());
                 if collective != Collective::Barrier {
                     let (least, most) = rule.bytes;
@@ -301,7 +322,7 @@ impl CallFigures {
         }
     }
 
-    /// The ratio of the tree of this call, `" 8 bytes 0.43,"`.
+    /// The payload and the ratio of the tree of this call, `" 8 bytes 0.43;"`.
     fn in_words(&self) -> String {
         let found = self.candidates.iter().find(|of| Some(of.name) == self.tree);
         let ratio = found.and_then(|of| of.ratio);

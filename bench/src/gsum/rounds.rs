@@ -97,7 +97,7 @@ struct Calls {
     result: Vec<u8>,
     /// Calls of this batch.
     n_calls: i32,
-    /// Wrong ones among them, by their first value.
+    /// Wrong ones among them, by one value.
     n_wrong: u64,
 }
 
@@ -214,7 +214,7 @@ impl Calls {
     fn n_wrong(&self) -> u64 {
         let last = self.n_calls - 1;
         let n_results = self.result.len() / VALUE_BYTES as usize;
-        let is_wrong = (1..n_results).any(|nth| {
+        let is_wrong = (0..n_results).any(|nth| {
             let expected = self.expected(nth, last);
             expected.is_some_and(|expected| at(&self.result, nth) != expected)
         });

@@ -82,7 +82,7 @@ pub(crate) trait Operate {
     /// Gathers what all leaves give at the root, in their order; elsewhere the result is empty.
     ///
     /// # Errors
-    /// As [`allreduce`](Self::allreduce); always with several leaves in a process.
+    /// As [`allreduce`](Self::allreduce); over the library always with several leaves in a process.
     fn gather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()>;
 
     /// Gives each leaf its part of what the root gives; the others give nothing.
@@ -212,9 +212,7 @@ impl OverLibrary {
             }),
         }
     }
-}
 
-impl OverLibrary {
     fn check_one_thread(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
             self.threads.is_none(),

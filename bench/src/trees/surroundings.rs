@@ -23,7 +23,7 @@ pub(crate) struct Surroundings {
     clock: &'static str,
     pub(crate) processes: u32,
     pub(crate) threads: u32,
-    hosts: Vec<String>,
+    pub(crate) hosts: Vec<String>,
     /// Whether some host has more leaves than cores.
     share_cores: bool,
     /// Whether rounds count in which a leaf was preempted.

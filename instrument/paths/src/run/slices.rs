@@ -17,7 +17,7 @@ use super::operands::Operands;
 use super::worker::Worker;
 use crate::error::Error;
 use crate::transport::{
-    Line, REFERENCE_BYTES, Reference, Transport, WORD_BYTES, copy_in_at, copy_out_at,
+    INLINE_BYTES, Line, REFERENCE_BYTES, Reference, Transport, WORD_BYTES, copy_in_at, copy_out_at,
 };
 use crate::tree::{Paths, Value};
 use crate::values::{Combine, Header, MAX_SEGMENTS, Position};
@@ -87,10 +87,10 @@ impl Extent {
 }
 
 impl Slices {
-    /// `None` if processes meet in several places, or on several hosts, or if event collectors ask
-    /// who of them goes on from there.
+    /// `None` if there is one process, or they meet in several places or on several hosts, or if event
+    /// collectors ask who of them goes on from there.
     pub(crate) fn of<T: Transport>(paths: &Paths, worker: &Worker<T>) -> Option<Self> {
-        let join = paths.meeting_place()?;
+        let join = paths.meeting_place().filter(|_| paths.n_ranks() >= 2)?;
         let collects = |edge: &crate::tree::Edge| edge.collectors != [None; 2];
         if !paths.joins[join].is_exchange && paths.edges.iter().any(collects) {
             return None;
@@ -152,7 +152,9 @@ impl Slices {
                 if gets_result
                     && self.exchanges_results(worker)
                     && combine.stores_all_bytes()
-                    && combine.element_bytes() <= SHORT_ELEMENT =>
+                    && combine.element_bytes() <= SHORT_ELEMENT
+                    // Some slice of another process is not empty.
+                    && result.len() >= 2 * combine.element_bytes() =>
             {
                 Some(worker.mark.reference_to(result))
             }
@@ -247,18 +249,12 @@ impl Slices {
             let other = Header::from_words(worker.await_header(worker.heads(value), at)?);
             is_alike &= other.is_reference && other.total == header.total;
             lent = lent.min(Lent::of(other.n_bytes));
-            let mut reference = [0; REFERENCE_BYTES];
-            let mut lent_bytes = [0; LENT_BYTES];
-            worker.read_into(value, at, &other, &mut lent_bytes);
-            let (of_value, of_result) = lent_bytes.split_at(REFERENCE_BYTES);
-            reference.copy_from_slice(of_value);
-            *to = Reference::from_bytes(&reference);
-            let mut address = [0; WORD_BYTES];
-            address.copy_from_slice(of_result);
-            *result = Reference {
-                address: u64::from_le_bytes(address),
-                ..*to
-            };
+            let mut references = [0; LENT_BYTES];
+            worker.read_into(value, at, &other, &mut references);
+            let (of_value, of_result) = references.split_at(REFERENCE_BYTES);
+            *to = of_value.try_into().map_or(*to, Reference::from_bytes);
+            let address = of_result.try_into().map_or(0, u64::from_le_bytes);
+            *result = Reference { address, ..*to };
         }
         Ok(is_alike.then_some(lent))
     }
@@ -275,8 +271,11 @@ enum Lent {
 /// Bytes of a reference to a value, with the address of the result.
 const LENT_BYTES: usize = REFERENCE_BYTES + WORD_BYTES;
 
+// Bodies may be in use.
+const _: () = assert!(LENT_BYTES <= INLINE_BYTES);
+
 impl Lent {
-    /// Bytes that say where.
+    /// Bytes of what is published about it.
     fn bytes(self) -> usize {
         match self {
             Self::Nothing => 0,
@@ -285,7 +284,7 @@ impl Lent {
         }
     }
 
-    /// By those bytes.
+    /// What a process lends that has published so many bytes.
     fn of(n_bytes: usize) -> Self {
         match n_bytes {
             REFERENCE_BYTES => Self::Values,
@@ -406,6 +405,7 @@ impl<T: Transport> Round<'_, T> {
     /// Combines all of the slice of this process in its result, and copies the slices of the others from
     /// theirs. Returns whether all could do so.
     fn between_buffers(&mut self, given: &[u8], result: &mut [u8]) -> Result<bool, Error> {
+        let result = &mut result[..self.extent.total];
         self.part = Part {
             begin: 0,
             end: self.extent.total,

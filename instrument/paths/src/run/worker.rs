@@ -57,7 +57,7 @@ pub(crate) struct Worker<T: Transport> {
     pub(crate) divide_from: usize,
     /// Slices of values of so many bytes and more are copied from where programs have them.
     pub(crate) copy_slices_from: usize,
-    /// And so many bytes if the root gets it.
+    /// Values of so many bytes and more are divided, if only the root gets the result.
     pub(crate) divide_to_root_from: usize,
     /// The end of the last operation that had all bodies for itself.
     bodies_used_until: Position,
@@ -340,8 +340,7 @@ impl<T: Transport> Worker<T> {
         Ok(())
     }
 
-    /// Fetches the head for the next operation: in one in which data flow one way, who gives is mostly ahead
-    /// of who takes.
+    /// Prefetches the head of the next operation: a process that gives is often ahead of one that takes.
     #[inline]
     pub(crate) fn fetch_next(&self, of: Heads, at: Position) {
         let next = Position::new(at.call() + 1, 0);

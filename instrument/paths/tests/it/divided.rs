@@ -44,19 +44,13 @@ fn long_call(random: &mut Random, n_ranks: usize) -> Call {
 }
 
 fn options(random: &mut Random, segment_bytes: usize) -> TeamOptions {
-    let idle = if random.one_in(10) {
-        Idle::Spin
-    } else {
-        Idle::Yield
-    };
     TeamOptions {
-        copy_slices_from: random.below(3000),
         segment_bytes,
         // Never, where it is longer than all values.
         copy_once_from: random.below(3000),
         divide_from: random.below(1000),
         divide_to_root_from: random.below(3000),
-        ..TeamOptions::new(WaitPolicy::new(idle))
+        ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
     }
 }
 
@@ -219,4 +213,28 @@ fn each_process_copies_its_slice_from_each_other_one_and_theirs_from_where_resul
     // In rounds, since the shared memory has room for two segments of each.
     expect(n_asked(Idle::Yield, 100), [0, 3, 3, 21]);
     expect(n_asked(Idle::Spin, 100), [0, 3, 6, 9]);
+}
+
+#[test]
+fn values_of_which_some_processes_have_no_slice_are_exchanged_all_the_same() {
+    for n_ranks in [2, 3] {
+        let tree = any_flat_tree(&mut Random::new(94_000), n_ranks);
+        let processes = InProcess::processes(tree.hosts(), SimulatedCosts::default());
+        let options = TeamOptions {
+            copy_once_from: 0,
+            copy_slices_from: 0,
+            divide_from: 0,
+            ..TeamOptions::new(WaitPolicy::new(Idle::Spin))
+        };
+        on_all_with(processes, &tree, options, move |team, _| {
+            let mut kernel = Kernel::new(Reduction::Sum, Elements::Int64).unwrap();
+            for n in [0, 1, 2, 3, 7] {
+                let mut result = vec![0; 8 * n];
+                let given = 3_u64.to_ne_bytes().repeat(n);
+                team.allreduce(Buffers::Two(&given, &mut result), &mut kernel)
+                    .unwrap();
+                assert_eq!(result, (3 * u64::from(n_ranks)).to_ne_bytes().repeat(n));
+            }
+        });
+    }
 }

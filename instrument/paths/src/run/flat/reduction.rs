@@ -120,14 +120,17 @@ impl Flat {
                 return self.leave_off(worker, at).map(|()| false);
             };
             let mut is_copied = is_copied;
-            if let (&[first, other], Buffers::Two(given, result)) = (&self.order[..], &mut *buffers)
+            if is_copied
+                && let (&[first, other], Buffers::Two(given, result)) =
+                    (&self.order[..], &mut *buffers)
                 && first == worker.me as usize
                 && combine.stores_all_bytes()
             {
-                // The other one of two need not wait until all is combined.
-                is_copied &= worker.transport.copy_from(&self.references[other], result);
-                self.answer_lenders(worker, at, is_copied);
+                let result = &mut result[..n_bytes];
+                is_copied = worker.transport.copy_from(&self.references[other], result);
                 if is_copied {
+                    // The other one of two need not wait until all is combined.
+                    self.answer_lenders(worker, at, true);
                     combine.combine(given, result);
                     worker.finish(Position::end(call));
                     return Ok(true);

@@ -53,7 +53,10 @@ const WIDE_FROM: usize = 256;
 
 /// Combines elements of `N` bytes.
 #[inline(always)]
-#[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
+#[cfg_attr(
+    target_arch = "x86_64",
+    allow(unsafe_code, reason = "not all processors have the instructions")
+)]
 fn each<const N: usize>(
     left: &[u8],
     right: &mut [u8],
@@ -67,7 +70,8 @@ fn each<const N: usize>(
     each_narrow(left, right, combine);
 }
 
-/// As [`each`], with vectors of 32 bytes; results are the same to the bit.
+/// As [`each`], with vectors of 32 bytes; results are the same to the bit, but for which
+/// of two numbers that are none is kept.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn each_wide<const N: usize>(
