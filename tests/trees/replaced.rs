@@ -172,6 +172,23 @@ fn exceptions_of_cpp_leave_replaced_calls() {
 }
 
 #[test]
+fn what_the_kernel_refuses_one_rank_to_copy_comes_through_shared_memory() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let linear = "[[tree]]\noperations = ['bcast', 'reduce', 'gather']\nshape = 'linear'\n";
+    for refused in ["0", "1"] {
+        let job = Job {
+            // The library would copy, too.
+            launcher_options: &["--mca", "btl_vader_single_copy_mechanism", "none"],
+            ..Job::new(2, program("refused.c"), &[refused])
+        };
+        let finished = unrecorded(&job, &format!("{EXCHANGE}{linear}")).expect(0);
+        assert_eq!(finished.sorted_lines(), ["0 done", "1 done"]);
+    }
+}
+
+#[test]
 fn a_part_of_nothing_is_no_error() {
     around_trees(3, &["empty"], BINOMIAL);
 }

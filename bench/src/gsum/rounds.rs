@@ -147,6 +147,15 @@ impl Calls {
         }
     }
 
+    fn n_results(&self) -> usize {
+        self.result.len() / VALUE_BYTES as usize
+    }
+
+    /// The value of a result that is checked in each call: the first of the last part.
+    fn checked(&self) -> usize {
+        self.n_results().saturating_sub(self.n_values)
+    }
+
     fn is_root(&self) -> bool {
         self.number == 0
     }
@@ -184,9 +193,7 @@ impl Calls {
             Operation::Scatter => configuration.scatter(given, result)?,
             Operation::Allgather => configuration.allgather(given, result)?,
         }
-        // The first value of the last part.
-        let n_results = self.result.len() / VALUE_BYTES as usize;
-        let checked = n_results.saturating_sub(self.n_values);
+        let checked = self.checked();
         if let Some(expected) = self.expected(checked, call) {
             self.n_wrong += u64::from(at(&self.result, checked) != expected);
         }
@@ -213,8 +220,9 @@ impl Calls {
     /// How many results of this batch were wrong: by one value, and the last one by any.
     fn n_wrong(&self) -> u64 {
         let last = self.n_calls - 1;
-        let n_results = self.result.len() / VALUE_BYTES as usize;
-        let is_wrong = (0..n_results).any(|nth| {
+        let checked = self.checked();
+        let mut others = (0..self.n_results()).filter(|&nth| nth != checked);
+        let is_wrong = others.any(|nth| {
             let expected = self.expected(nth, last);
             expected.is_some_and(|expected| at(&self.result, nth) != expected)
         });
