@@ -64,8 +64,8 @@ struct Figures {
     schema: &'static str,
     #[serde(flatten)]
     surroundings: Surroundings,
-    /// The tree file that was written.
-    file: String,
+    /// The tree file that was written; `None` if no tree was faster.
+    file: Option<String>,
     calls: Vec<CallFigures>,
 }
 
@@ -137,17 +137,17 @@ pub(super) fn run(options: &Options, file: &Path, output: &mut impl Write) -> an
         let all = of_loops(&run, std::slice::from_ref(of_leaf), *plan)?;
         measured.push((plan, which(plan.operation), all));
     }
-    let figures = run
-        .first
-        .is_some()
-        .then(|| Figures::of(&run, &measured, file));
+    let figures = run.first.is_some().then(|| Figures::of(&run, &measured));
     run.end()?;
     let Some(mut figures) = figures.transpose()? else {
         return Ok(());
     };
     let text = figures.tree_file();
-    let (within, name) = place(file)?;
-    folder::write_file(within, name, text.as_bytes())?;
+    if figures.calls.iter().any(|call| call.tree.is_some()) {
+        let (within, name) = place(file)?;
+        folder::write_file(within, name, text.as_bytes())?;
+        figures.file = Some(file.display().to_string());
+    }
     options.format.write(&figures, write, output)
 }
 
@@ -247,13 +247,9 @@ fn tree(shape: &str) -> String {
 }
 
 impl Figures {
-    /// The figures of what was measured, by plan with the configurations that were tried. No call has a tree
-    /// yet.
-    fn of(
-        run: &Run,
-        measured: &[(&Plan, Vec<usize>, Vec<OfAll>)],
-        file: &Path,
-    ) -> anyhow::Result<Self> {
+    /// The figures of what was measured, by plan with the configurations that were tried. No call has a tree,
+    /// and no file is written yet.
+    fn of(run: &Run, measured: &[(&Plan, Vec<usize>, Vec<OfAll>)]) -> anyhow::Result<Self> {
         let surroundings = Surroundings::of(run);
         let calls = measured
             .iter()
@@ -261,7 +257,7 @@ impl Figures {
             .collect::<anyhow::Result<_>>()?;
         Ok(Self {
             schema: "collbench.bench.calibration/1",
-            file: file.display().to_string(),
+            file: None,
             surroundings,
             calls,
         })
@@ -367,5 +363,8 @@ fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
         table.add_row(row);
     }
     writeln!(output, "{}\n", table.trim_fmt())?;
-    writeln!(output, "written: {}", figures.file)
+    match &figures.file {
+        Some(file) => writeln!(output, "written: {file}"),
+        None => writeln!(output, "no tree was faster; no file was written"),
+    }
 }

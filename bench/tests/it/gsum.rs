@@ -137,8 +137,17 @@ fn calibration_tries_all_operations_and_writes_the_trees_that_it_says() {
     let calls = document["calls"].as_array().unwrap();
     // Seven payloads of six operations, and a barrier.
     assert_eq!(calls.len(), 43);
-    let file = TreeFile::read(&folder.path().join("found.toml")).unwrap();
-    assert_eq!(file.remarks, Vec::new());
+    let path = folder.path().join("found.toml");
+    // On a busy machine it may be that no tree was certainly faster.
+    let is_written = !document["file"].is_null();
+    assert_eq!(path.exists(), is_written);
+    let rules = if is_written {
+        let file = TreeFile::read(&path).unwrap();
+        assert_eq!(file.remarks, Vec::new());
+        file.rules.rules
+    } else {
+        Vec::new()
+    };
     for call in calls {
         let name = call["operation"].as_str().unwrap();
         let bytes = call["payload_bytes"].as_u64().unwrap();
@@ -146,13 +155,14 @@ fn calibration_tries_all_operations_and_writes_the_trees_that_it_says() {
         let is_one_way = ["MPI_Reduce", "MPI_Bcast", "MPI_Gather", "MPI_Scatter"].contains(&name);
         // Two processes make one tree, and an exchange.
         assert_eq!(candidates.len(), if is_one_way { 1 } else { 2 }, "{call}");
-        let mut rules = file.rules.rules.iter().map(|rule| &rule.calls);
+        let mut rules = rules.iter().map(|rule| &rule.calls);
         let has_tree = rules.any(|calls| {
             let (least, most) = calls.bytes;
             calls.operations[0].operation().name() == name && (least..=most).contains(&bytes)
         });
         assert_eq!(has_tree, !call["tree"].is_null(), "{call}");
     }
+    fs::write(&path, "").unwrap();
     let output = finished("gsum --calibrate found.toml", folder.path());
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
