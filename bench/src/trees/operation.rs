@@ -1,6 +1,6 @@
 //! Operations of one leaf, over a tree or over the MPI library.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use anyhow::bail;
 use collbench_formats::tree::Collective;
@@ -281,31 +281,29 @@ fn library_bcast(buffer: &mut [u8]) -> anyhow::Result<()> {
     succeeded("MPI_Bcast", code)
 }
 
-/// `MPI_Gather` of this process.
-fn library_gather(given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
-    let n = given.len() as c_int;
-    // SAFETY: MPI is initialized; the root has room for what all give.
-    let code = unsafe {
-        ffi::MPI_Gather(
-            given.as_ptr().cast(),
-            n,
-            ffi::RSMPI_UINT8_T,
-            result.as_mut_ptr().cast(),
-            n,
-            ffi::RSMPI_UINT8_T,
-            ROOT as c_int,
-            ffi::RSMPI_COMM_WORLD,
-        )
-    };
-    succeeded("MPI_Gather", code)
-}
+/// `MPI_Gather` and `MPI_Scatter` have the same arguments.
+type Parts = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    ffi::MPI_Datatype,
+    *mut c_void,
+    c_int,
+    ffi::MPI_Datatype,
+    c_int,
+    ffi::MPI_Comm,
+) -> c_int;
 
-/// `MPI_Scatter` of this process.
-fn library_scatter(given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
-    let n = result.len() as c_int;
-    // SAFETY: MPI is initialized; the root gives as much for each process as there is room for.
+/// Gathers at the root, or scatters from it, parts of so many bytes of all processes.
+fn library_parts(
+    (name, function): (&str, Parts),
+    given: &[u8],
+    result: &mut [u8],
+    n_bytes: usize,
+) -> anyhow::Result<()> {
+    let n = n_bytes as c_int;
+    // SAFETY: MPI is initialized; the root has a part of each process, the others their own.
     let code = unsafe {
-        ffi::MPI_Scatter(
+        function(
             given.as_ptr().cast(),
             n,
             ffi::RSMPI_UINT8_T,
@@ -316,7 +314,7 @@ fn library_scatter(given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
             ffi::RSMPI_COMM_WORLD,
         )
     };
-    succeeded("MPI_Scatter", code)
+    succeeded(name, code)
 }
 
 /// `MPI_Allgather` of this process.
@@ -389,12 +387,13 @@ impl Operate for OverLibrary {
 
     fn gather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
         self.check_one_thread()?;
-        library_gather(given, result)
+        library_parts(("MPI_Gather", ffi::MPI_Gather), given, result, given.len())
     }
 
     fn scatter(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
         self.check_one_thread()?;
-        library_scatter(given, result)
+        let n_bytes = result.len();
+        library_parts(("MPI_Scatter", ffi::MPI_Scatter), given, result, n_bytes)
     }
 
     fn allgather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {

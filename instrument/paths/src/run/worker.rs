@@ -334,8 +334,7 @@ impl<T: Transport> Worker<T> {
             } else {
                 publish_small(head, at, header, &small::<INLINE_WORDS>(given));
             }
-            let next = head_of(Position::new(at.call() + 1, 0));
-            self.heads(value).of(&self.memory, next).prefetch_to_write();
+            self.next_head(self.heads(value), at).prefetch_to_write();
         }
         Ok(())
     }
@@ -343,8 +342,13 @@ impl<T: Transport> Worker<T> {
     /// Prefetches the head of the next operation: a process that gives is often ahead of one that takes.
     #[inline]
     pub(crate) fn fetch_next(&self, of: Heads, at: Position) {
-        let next = Position::new(at.call() + 1, 0);
-        of.of(&self.memory, head_of(next)).prefetch();
+        self.next_head(of, at).prefetch();
+    }
+
+    /// The head of the first segment of the next operation.
+    #[inline]
+    fn next_head(&self, of: Heads, at: Position) -> &Line {
+        of.of(&self.memory, head_of(Position::new(at.call() + 1, 0)))
     }
 
     /// Takes a value that fits into its head, if it is as long as there is room for and nothing comes
