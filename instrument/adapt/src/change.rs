@@ -1,0 +1,117 @@
+//! Whether the times of the candidate in use have changed.
+//!
+//! A cumulative sum of the deviations from its own past (CUSUM; Page, "Continuous inspection schemes", 1954), to both
+//! sides: one that becomes faster may have fallen behind others all the same.
+
+use std::collections::VecDeque;
+
+/// The past is of so many times at most.
+const MAX_PAST: usize = 32;
+/// With fewer times nothing is known of what is usual.
+const MIN_PAST: usize = 3;
+/// Times are assumed to vary by this share at least.
+const LEAST_DEVIATION: f64 = 0.03;
+/// What a time may deviate without counting, and the sum at which a change is reported; standard deviations.
+const SLACK: f64 = 0.5;
+const THRESHOLD: f64 = 6.0;
+
+/// What the times of the candidate in use have been.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Logarithms of ns.
+    past: VecDeque<f64>,
+    above: f64,
+    below: f64,
+    threshold: f64,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self {
+            past: VecDeque::new(),
+            above: 0.0,
+            below: 0.0,
+            threshold: THRESHOLD,
+        }
+    }
+}
+
+impl Watch {
+    /// Adds a time, ns; returns whether they have changed.
+    pub(crate) fn add(&mut self, time: f64) -> bool {
+        let time = time.ln();
+        let n = self.past.len();
+        if n >= MIN_PAST {
+            let mean = self.past.iter().sum::<f64>() / n as f64;
+            let squares: f64 = self.past.iter().map(|of| (of - mean).powi(2)).sum();
+            // The mean of a few is uncertain as well.
+            let variance = squares / (n - 1) as f64 * (1.0 + 4.0 / n as f64);
+            let deviation = (time - mean) / variance.sqrt().max(LEAST_DEVIATION);
+            self.above = (self.above + deviation - SLACK).max(0.0);
+            self.below = (self.below - deviation - SLACK).max(0.0);
+            if self.above.max(self.below) > self.threshold {
+                return true;
+            }
+        }
+        self.past.push_back(time);
+        if n == MAX_PAST {
+            self.past.pop_front();
+        }
+        false
+    }
+
+    /// Begins a new past: another candidate is in use, or the times are others now.
+    pub(crate) fn begin_again(&mut self) {
+        self.past.clear();
+        (self.above, self.below) = (0.0, 0.0);
+    }
+
+    /// A change has changed nothing about which candidate is best: the next one must be twice as clear.
+    pub(crate) fn was_false(&mut self) {
+        self.threshold *= 2.0;
+    }
+
+    /// A change has led to another candidate.
+    pub(crate) fn was_true(&mut self) {
+        self.threshold = THRESHOLD;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collbench_stats::random::Random;
+
+    use super::*;
+
+    #[test]
+    fn noise_is_no_change_and_a_factor_is_one_at_once() {
+        let mut random = Random::of(&[1]);
+        let mut watch = Watch::default();
+        let mut noise = || random.normal(10_000, 500) as f64;
+        assert!((0..200).all(|_| !watch.add(noise())));
+        assert!(watch.add(16_000.0));
+        watch.begin_again();
+        assert!((0..200).all(|_| !watch.add(16_000.0)));
+        assert!(watch.add(9_000.0), "faster is a change, too");
+    }
+
+    #[test]
+    fn a_small_shift_is_noticed_when_it_lasts_and_later_after_a_false_alarm() {
+        let noticed = |watch: &mut Watch| {
+            assert!((0..30).all(|_| !watch.add(100.0)));
+            let n = (1..100).find(|_| watch.add(106.0)).unwrap();
+            watch.begin_again();
+            n
+        };
+        let mut watch = Watch::default();
+        let before = noticed(&mut watch);
+        watch.was_false();
+        let after = noticed(&mut watch);
+        assert!(
+            (2..10).contains(&before) && after > before,
+            "{before} {after}"
+        );
+        watch.was_true();
+        assert_eq!(noticed(&mut watch), before);
+    }
+}

@@ -1,0 +1,585 @@
+//! Decides which candidates the next calls have.
+//!
+//! One candidate is **in use**. Others are tried in rounds, blocks in turns with the one in use, that become longer: 2
+//! calls, 4, 8. The candidate in use is left
+//!
+//! - for one that is better by more than 3 %, with its interval, in the time over all processes, and not worse for the
+//!   last to arrive;
+//! - after two calls of each already for one that took less than half as long in each of them;
+//! - but not again before twice as many calls, nor for one that was left before twice as many calls.
+//!
+//! What trying costs is counted: calls of a candidate that is not in use, by what they took longer. No block is begun whose
+//! expected cost is more than `cost` of the time in all calls so far, less what was spent, except for the first two calls of
+//! each candidate. A candidate that is certainly worse, or certainly equal, is tried again at doubling intervals only, or when
+//! the times of the candidate in use [change](crate::change).
+
+use collbench_stats::random::{Random, hash};
+
+use crate::change::Watch;
+use crate::evidence::{Evidence, Gain};
+use crate::figures::{BlockFigures, Figures};
+use crate::plan::{Block, FIRST_CALLS, MAX_BLOCKS, Plan};
+
+/// A gain that is worth a switch, and a difference below which candidates are equal.
+const WORTH: f64 = 0.03;
+/// A candidate about which that many rounds have not decided is tried again at doubling intervals.
+const MAX_ROUNDS: u32 = 6;
+/// The candidate in use does not change in that many calls at the beginning.
+const FIRST_HOLD: u64 = 4;
+/// Most calls of a candidate in a round.
+const MOST_CALLS: u32 = 64;
+/// The share of the time in the calls that control points may take, once nothing changes.
+const CONTROL_SHARE: f64 = 0.001;
+/// Fewest and most calls between control points while nothing is tried.
+const STEADY_CALLS: (u64, u64) = (16, 1 << 24);
+/// Control points are at least this many calls apart in the long run, however long the calls are.
+const LEAST_CAP: f64 = 64.0;
+/// Between control points there are that many parts of the calls so far, while nothing is tried: a change is noticed
+/// after so many at the latest.
+const STEADY_PART: u64 = 6;
+/// On hosts with more processes than cores times are apart by chance: so seldom they may be.
+const CHANCE_IN_CROWDS: f64 = 1_000.0;
+
+/// How decisions are made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Number of candidates; the first one is in use at the beginning.
+    pub n_candidates: usize,
+    /// The share of the time in the calls that trying others may cost.
+    pub cost: f64,
+    /// Whether all processes wait for all in the operation, so that the last to arrive waits for nobody.
+    pub waits_for_all: bool,
+    /// Whether a host has more processes than cores.
+    pub is_crowded: bool,
+    /// Whether the candidate in use may change. If not, it is only said which one would be used.
+    pub may_switch: bool,
+    /// From it follows the order in which candidates are tried.
+    pub seed: u64,
+}
+
+/// What is known of a candidate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Standing {
+    /// It is in use.
+    InUse,
+    /// It is being tried.
+    Tried,
+    /// It is certainly worse.
+    Worse,
+    /// It is certainly equal, or many rounds have not decided.
+    Equal,
+    /// It could not execute the calls.
+    Unable,
+}
+
+impl Standing {
+    /// As one word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InUse => "in-use",
+            Self::Tried => "tried",
+            Self::Worse => "worse",
+            Self::Equal => "equal",
+            Self::Unable => "unable",
+        }
+    }
+}
+
+/// Why the candidate in use is as it is after a control point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing has decided for another one so far.
+    Undecided,
+    /// Another one is better by more than 3 %, with its interval.
+    Better,
+    /// Another one took less than half as long in each call.
+    FarBetter,
+    /// The one in use could not execute the calls.
+    Unable,
+    /// The times of the one in use have changed: all are tried again.
+    Changed,
+    /// As `Better` and `FarBetter`, but the candidate in use may not change.
+    Kept,
+}
+
+impl Reason {
+    /// All reasons.
+    pub const ALL: [Self; 6] = [
+        Self::Undecided,
+        Self::Better,
+        Self::FarBetter,
+        Self::Unable,
+        Self::Changed,
+        Self::Kept,
+    ];
+
+    /// As one word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Undecided => "undecided",
+            Self::Better => "better",
+            Self::FarBetter => "far-better",
+            Self::Unable => "unable",
+            Self::Changed => "changed",
+            Self::Kept => "kept",
+        }
+    }
+}
+
+/// What is known of a candidate after a control point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CandidateState {
+    /// Its standing.
+    pub standing: Standing,
+    /// Calls that it has executed.
+    pub calls: u64,
+    /// Time in one call over all processes, ns; `None` before it was tried.
+    pub total_ns: Option<f64>,
+    /// Its gain over the candidate in use in the time over all processes: less than 0 if it is better. `None` with
+    /// fewer than three pairs of blocks.
+    pub gain: Option<Gain>,
+}
+
+/// A decision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// The next blocks.
+    pub plan: Plan,
+    /// The candidate in use.
+    pub in_use: usize,
+    /// The one that it was before.
+    pub before: usize,
+    /// Why.
+    pub reason: Reason,
+    /// What is known of each candidate.
+    pub candidates: Vec<CandidateState>,
+    /// Time over all processes that calls of candidates that were not in use took longer, ns, without the first two calls of
+    /// each.
+    pub spent_ns: f64,
+    /// The same of the first two calls of each.
+    pub first_ns: f64,
+    /// What might have been spent, ns.
+    pub allowed_ns: f64,
+}
+
+#[derive(Debug, Clone)]
+struct Candidate {
+    standing: Standing,
+    calls: u64,
+    /// Rounds since all were tried anew.
+    rounds: u32,
+    total_ns: Option<f64>,
+    /// Number of the call at which it is tried again.
+    again_at: u64,
+    /// Number of the call at which it was left.
+    left_at: Option<u64>,
+}
+
+/// Decides which candidates the next calls have.
+#[derive(Debug)]
+pub struct Controller {
+    options: Options,
+    candidates: Vec<Candidate>,
+    in_use: usize,
+    evidence: Evidence,
+    watch: Watch,
+    /// Number of the call from which times are what they are now.
+    since: u64,
+    /// The number of calls in which the candidate in use does not change again, and where they begin.
+    hold: u64,
+    held_from: u64,
+    /// Whether a change was reported, and no other candidate was taken since.
+    has_alarm: bool,
+    spent_ns: f64,
+    first_ns: f64,
+    in_calls_ns: f64,
+}
+
+impl Controller {
+    /// Begins with what [`Plan::first`] says.
+    ///
+    /// # Panics
+    /// If there are no candidates, or more than [`MAX_CANDIDATES`](crate::MAX_CANDIDATES).
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        assert!((1..=crate::MAX_CANDIDATES).contains(&options.n_candidates));
+        let candidate = |nth| Candidate {
+            standing: if nth == 0 {
+                Standing::InUse
+            } else {
+                Standing::Tried
+            },
+            calls: 0,
+            rounds: 0,
+            total_ns: None,
+            again_at: 0,
+            left_at: None,
+        };
+        Self {
+            candidates: (0..options.n_candidates).map(candidate).collect(),
+            options,
+            in_use: 0,
+            evidence: Evidence::default(),
+            watch: Watch::default(),
+            since: 0,
+            hold: FIRST_HOLD,
+            held_from: 0,
+            has_alarm: false,
+            spent_ns: 0.0,
+            first_ns: 0.0,
+            in_calls_ns: 0.0,
+        }
+    }
+
+    /// Decides at the end of a plan. `control_ns`: how long the last control point has taken, in one process.
+    pub fn decide(
+        &mut self,
+        plan: &Plan,
+        figures: &Figures,
+        control_ns: f64,
+        n_processes: usize,
+    ) -> Decision {
+        let position = plan.end();
+        let before = self.in_use;
+        self.account(figures);
+        let mut reason = Reason::Undecided;
+        if self.has_changed(figures) {
+            self.try_all_again(position);
+            reason = Reason::Changed;
+        }
+        if let Some((better, why)) = self.better(position) {
+            reason = why;
+            if why != Reason::Kept {
+                self.use_from(better, position);
+            }
+        }
+        self.judge_others(position);
+        let plan = self.next_plan(position, control_ns * n_processes as f64);
+        Decision {
+            plan,
+            in_use: self.in_use,
+            before,
+            reason,
+            candidates: (0..self.candidates.len())
+                .map(|of| self.state(of))
+                .collect(),
+            spent_ns: self.spent_ns,
+            first_ns: self.first_ns,
+            allowed_ns: self.options.cost * self.in_calls_ns,
+        }
+    }
+
+    fn state(&self, nth: usize) -> CandidateState {
+        let candidate = &self.candidates[nth];
+        let gain = (nth != self.in_use).then(|| self.evidence.of_totals(nth, self.in_use));
+        CandidateState {
+            standing: candidate.standing,
+            calls: candidate.calls,
+            total_ns: candidate.total_ns,
+            gain: gain.flatten(),
+        }
+    }
+
+    /// Takes over what was measured: estimates, evidence, and what trying has cost.
+    fn account(&mut self, figures: &Figures) {
+        // A process that lost its core in a block says nothing about trees.
+        let is_undisturbed = |block: &&BlockFigures| block.n_interrupted == 0;
+        let n_undisturbed = figures.blocks.iter().filter(is_undisturbed).count();
+        let keeps_all = 2 * n_undisturbed <= figures.blocks.len();
+        let kept = || {
+            let blocks = figures.blocks.iter();
+            blocks.filter(move |block| keeps_all || is_undisturbed(block))
+        };
+        for block in kept() {
+            self.evidence.add_calls(block);
+        }
+        // The first calls of a candidate set up connections and memory.
+        let is_first = |block: &&BlockFigures| self.candidates[block.candidate].rounds == 0;
+        let is_round = figures
+            .blocks
+            .iter()
+            .any(|block| block.candidate != self.in_use);
+        if is_round {
+            self.evidence
+                .add_round(kept().filter(|block| !is_first(block)));
+        }
+        for (nth, candidate) in self.candidates.iter_mut().enumerate() {
+            let own = || figures.blocks.iter().filter(|block| block.candidate == nth);
+            let is_unable = |block: &BlockFigures| block.total().is_none();
+            if own().next().is_some() && own().all(is_unable) {
+                candidate.standing = Standing::Unable;
+            }
+            let blocks = kept().filter(|block| block.candidate == nth);
+            if candidate.rounds == 0 {
+                let calls = blocks.flat_map(|block| block.totals.iter().copied());
+                candidate.total_ns = calls.min_by(f64::total_cmp).or(candidate.total_ns);
+            } else {
+                let totals: Vec<f64> = blocks.filter_map(BlockFigures::total).collect();
+                if !totals.is_empty() {
+                    let mean = totals.iter().sum::<f64>() / totals.len() as f64;
+                    candidate.total_ns = Some(mean);
+                }
+            }
+        }
+        self.account_costs(figures);
+        for (nth, candidate) in self.candidates.iter_mut().enumerate() {
+            candidate.rounds +=
+                u32::from(figures.blocks.iter().any(|block| block.candidate == nth));
+        }
+    }
+
+    /// Adds up what trying has cost: beyond the candidate in use, in the first calls beyond the best one.
+    fn account_costs(&mut self, figures: &Figures) {
+        let known = self.candidates.iter().filter_map(|of| of.total_ns);
+        let best_ns = known.min_by(f64::total_cmp).unwrap_or(0.0);
+        let in_use_ns = self.candidates[self.in_use].total_ns.unwrap_or(best_ns);
+        for block in &figures.blocks {
+            let candidate = &mut self.candidates[block.candidate];
+            let is_first = candidate.calls < u64::from(FIRST_CALLS);
+            candidate.calls += u64::from(block.calls);
+            let calls = f64::from(block.calls);
+            let took = block.total().unwrap_or(in_use_ns);
+            self.in_calls_ns += calls * took.min(best_ns);
+            if is_first {
+                self.first_ns += calls * (took - best_ns).max(0.0);
+            } else if block.candidate != self.in_use {
+                self.spent_ns += calls * (took - in_use_ns).max(0.0);
+            }
+        }
+    }
+
+    /// Whether the times of the candidate in use are others than they were.
+    fn has_changed(&mut self, figures: &Figures) -> bool {
+        let in_use = self.in_use;
+        if self.candidates[in_use].rounds < 2 {
+            return false;
+        }
+        let blocks = figures.blocks.iter();
+        let times = blocks.filter(|block| block.candidate == in_use);
+        let times = times.flat_map(|block| match self.options.waits_for_all {
+            true => &block.least,
+            false => &block.totals,
+        });
+        let mut times: Vec<f64> = times.copied().collect();
+        times.sort_by(f64::total_cmp);
+        // A change in the middle of a block shows in the slower ones of its calls.
+        let upper_quartile = times.get(times.len() * 3 / 4).copied();
+        upper_quartile.is_some_and(|time| self.watch.add(time))
+    }
+
+    /// Forgets what is known of other candidates.
+    fn try_all_again(&mut self, position: u64) {
+        if self.has_alarm {
+            // The last one has changed nothing.
+            self.watch.was_false();
+        }
+        self.has_alarm = true;
+        self.watch.begin_again();
+        self.evidence.clear();
+        self.since = position;
+        (self.hold, self.held_from) = (FIRST_HOLD, position.saturating_sub(FIRST_HOLD));
+        for candidate in &mut self.candidates {
+            candidate.rounds = 0;
+            candidate.left_at = None;
+            if matches!(candidate.standing, Standing::Worse | Standing::Equal) {
+                candidate.standing = Standing::Tried;
+            }
+        }
+    }
+
+    /// Whether calls of a candidate may be made again: it was not left just now.
+    fn may_return(&self, nth: usize, position: u64) -> bool {
+        let since = |of: u64| of.saturating_sub(self.since);
+        let left_at = self.candidates[nth].left_at;
+        left_at.is_none_or(|left_at| since(position) >= 2 * since(left_at))
+    }
+
+    /// A candidate that is better than the one in use.
+    fn better(&self, position: u64) -> Option<(usize, Reason)> {
+        let is_held = position < self.held_from + self.hold;
+        let is_unable = self.candidates[self.in_use].standing == Standing::Unable;
+        let others = (0..self.candidates.len()).filter(|&nth| {
+            nth != self.in_use
+                && self.candidates[nth].standing != Standing::Unable
+                && self.candidates[nth].total_ns.is_some()
+        });
+        let reason = |nth: usize| {
+            if is_unable {
+                return Some(Reason::Unable);
+            }
+            if is_held || !self.may_return(nth, position) {
+                return None;
+            }
+            let reason = if self.is_far_better(nth, self.in_use) {
+                Reason::FarBetter
+            } else if self.is_better(nth) {
+                Reason::Better
+            } else {
+                return None;
+            };
+            Some(if self.options.may_switch {
+                reason
+            } else {
+                Reason::Kept
+            })
+        };
+        let found = others.filter_map(|nth| Some((nth, reason(nth)?)));
+        let time = |nth: usize| self.candidates[nth].total_ns.unwrap_or(f64::INFINITY);
+        found.min_by(|one, other| time(one.0).total_cmp(&time(other.0)))
+    }
+
+    fn is_far_better(&self, of: usize, than: usize) -> bool {
+        let chance = self.options.is_crowded.then_some(CHANCE_IN_CROWDS);
+        let by_least = self.options.waits_for_all;
+        self.evidence.is_far_better(of, than, by_least, chance)
+    }
+
+    fn is_better(&self, nth: usize) -> bool {
+        let is_worth = |gain: Gain| gain.upper < -WORTH;
+        let is_not_worse = |gain: Gain| gain.estimate <= 0.0;
+        self.evidence
+            .of_totals(nth, self.in_use)
+            .is_some_and(is_worth)
+            && (!self.options.waits_for_all
+                || self
+                    .evidence
+                    .of_least(nth, self.in_use)
+                    .is_some_and(is_not_worse))
+    }
+
+    fn use_from(&mut self, better: usize, position: u64) {
+        let left = &mut self.candidates[self.in_use];
+        left.left_at = Some(position);
+        if left.standing != Standing::Unable {
+            left.standing = Standing::Tried;
+        }
+        self.in_use = better;
+        self.candidates[better].standing = Standing::InUse;
+        self.hold = 2 * self.hold.max(position - self.held_from);
+        self.held_from = position;
+        self.watch.begin_again();
+        if std::mem::take(&mut self.has_alarm) {
+            self.watch.was_true();
+        }
+    }
+
+    /// Drops candidates that are certainly worse or equal.
+    fn judge_others(&mut self, position: u64) {
+        for nth in 0..self.candidates.len() {
+            if self.candidates[nth].standing != Standing::Tried
+                || self.candidates[nth].total_ns.is_none()
+            {
+                continue;
+            }
+            let gain = self.evidence.of_totals(nth, self.in_use);
+            let is_worse = gain.is_some_and(|gain| gain.lower > WORTH);
+            let is_equal = gain.is_some_and(|gain| gain.lower > -WORTH && gain.upper < WORTH);
+            let standing = if is_worse || self.is_far_better(self.in_use, nth) {
+                Standing::Worse
+            } else if is_equal || self.candidates[nth].rounds > MAX_ROUNDS {
+                Standing::Equal
+            } else {
+                continue;
+            };
+            let again_at = self.doubled(position);
+            let candidate = &mut self.candidates[nth];
+            (candidate.standing, candidate.again_at) = (standing, again_at);
+        }
+    }
+
+    /// Number of the call at which there will have been twice as many calls as now, since times are what they are.
+    fn doubled(&self, position: u64) -> u64 {
+        self.since + 2 * (position - self.since)
+    }
+
+    /// What a call of a candidate is expected to cost, ns over all processes.
+    fn excess_ns(&self, nth: usize) -> f64 {
+        let [time, in_use] = [nth, self.in_use].map(|nth| self.candidates[nth].total_ns);
+        time.zip(in_use)
+            .map_or(0.0, |(time, in_use)| (time - in_use).max(0.0))
+    }
+
+    /// Calls of a candidate in its next round.
+    fn calls_of(&self, nth: usize) -> u32 {
+        (FIRST_CALLS << self.candidates[nth].rounds.min(16)).min(MOST_CALLS)
+    }
+
+    fn next_plan(&mut self, position: u64, control_ns: f64) -> Plan {
+        let is_wanted = |nth: usize| {
+            let candidate = &self.candidates[nth];
+            match candidate.standing {
+                Standing::Tried => true,
+                Standing::Worse | Standing::Equal => position >= candidate.again_at,
+                Standing::InUse | Standing::Unable => false,
+            }
+        };
+        let wanted: Vec<usize> = (0..self.candidates.len())
+            .filter(|&nth| is_wanted(nth))
+            .collect();
+        let calls = wanted
+            .iter()
+            .map(|&nth| self.calls_of(nth))
+            .min()
+            .unwrap_or(0);
+        let mut left = (self.options.cost * self.in_calls_ns - self.spent_ns).max(0.0);
+        let mut planned = Vec::new();
+        for nth in wanted {
+            let expected = f64::from(calls) * self.excess_ns(nth);
+            if expected <= left {
+                left -= expected;
+                planned.push(nth);
+            }
+        }
+        let mut random = Random::of(&[hash(&[self.options.seed, position])]);
+        if planned.is_empty() {
+            return self.steady(position, control_ns, &mut random);
+        }
+        let again_at = self.doubled(position);
+        for &nth in &planned {
+            self.candidates[nth].again_at = again_at;
+        }
+        self.round(position, planned, calls, &mut random)
+    }
+
+    /// Blocks of the candidates in turns: in some order, and then the other way round.
+    fn round(&self, position: u64, mut order: Vec<usize>, calls: u32, random: &mut Random) -> Plan {
+        order.push(self.in_use);
+        random.shuffle(&mut order);
+        let is_twice = calls >= 4 && 2 * order.len() <= MAX_BLOCKS;
+        let calls = if is_twice { calls / 2 } else { calls };
+        // No period of the program may agree with the length of blocks.
+        let calls = calls + random.below(calls as usize / 4 + 1) as u32;
+        let back: Vec<usize> = order.iter().rev().copied().filter(|_| is_twice).collect();
+        let blocks = order.into_iter().chain(back);
+        Plan {
+            begin: position,
+            blocks: blocks
+                .map(|nth| Block {
+                    candidate: nth as u8,
+                    calls,
+                })
+                .collect(),
+        }
+    }
+
+    /// Calls of the candidate in use, the more the longer nothing has changed.
+    fn steady(&self, position: u64, control_ns: f64, random: &mut Random) -> Plan {
+        let in_use_ns = self.candidates[self.in_use].total_ns.unwrap_or(1.0);
+        let enough = (control_ns / in_use_ns / CONTROL_SHARE).max(LEAST_CAP) as u64;
+        let calls = ((position - self.since) / STEADY_PART).min(enough);
+        let calls = calls.clamp(STEADY_CALLS.0, STEADY_CALLS.1);
+        let calls = calls + random.below(calls as usize / 4 + 1) as u64;
+        Plan {
+            begin: position,
+            blocks: vec![Block {
+                candidate: self.in_use as u8,
+                calls: calls as u32,
+            }],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

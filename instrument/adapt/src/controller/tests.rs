@@ -1,0 +1,335 @@
+//! Worlds of which everything is known: how long each candidate takes, who is late, and when that changes.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::follow::{Follower, Next};
+
+/// How often a random world is made up.
+fn n_worlds() -> u64 {
+    match std::env::var("COLLBENCH_TESTS_LONG") {
+        Ok(_) => 100_000,
+        Err(_) => 1_000,
+    }
+}
+
+/// A program that makes the same call again and again.
+struct World {
+    n_processes: usize,
+    /// Time of each candidate from the last arrival on, ns, by the number of the call.
+    times: Box<dyn Fn(usize, u64) -> f64>,
+    /// The standard deviation of these times, as a share.
+    noise: f64,
+    /// How much later than the others the process with this rank calls, ns.
+    lateness: Box<dyn Fn(usize, u64) -> f64>,
+    /// Time of a control point, ns.
+    control_ns: f64,
+    random: Random,
+}
+
+/// What a program of some calls has met.
+struct Run {
+    /// The candidate of each call.
+    used: Vec<usize>,
+    /// Decisions, with the number of the call before which they were made.
+    decisions: Vec<(u64, Decision)>,
+    /// Time of all calls and control points, ns.
+    took_ns: f64,
+}
+
+impl World {
+    fn of(times: &[f64], seed: u64) -> Self {
+        let times = times.to_vec();
+        Self {
+            n_processes: 8,
+            times: Box::new(move |of, _| times[of]),
+            noise: 0.03,
+            lateness: Box::new(|_, _| 0.0),
+            control_ns: 2.4e6,
+            random: Random::of(&[seed]),
+        }
+    }
+
+    /// The time in a call of each process, and until the last one has left.
+    fn call(&mut self, candidate: usize, nth: u64) -> (Vec<f64>, f64) {
+        let noise = self.random.normal(1_000_000, (self.noise * 1e6) as u64) as f64 / 1e6;
+        let core = (self.times)(candidate, nth) * noise.max(0.1);
+        let late: Vec<f64> = (0..self.n_processes)
+            .map(|rank| (self.lateness)(rank, nth))
+            .collect();
+        let last = late.iter().copied().fold(0.0, f64::max);
+        (late.iter().map(|late| last - late + core).collect(), core)
+    }
+
+    fn options(n_candidates: usize, seed: u64) -> Options {
+        Options {
+            n_candidates,
+            cost: 0.02,
+            waits_for_all: true,
+            is_crowded: false,
+            may_switch: true,
+            seed,
+        }
+    }
+
+    fn run(&mut self, options: Options, n_calls: usize) -> Run {
+        let mut controller = Controller::new(options);
+        let mut follower = Follower::new(Plan::first(options.n_candidates, options.seed));
+        let mut run = Run {
+            used: Vec::new(),
+            decisions: Vec::new(),
+            took_ns: 0.0,
+        };
+        let (mut least, mut totals) = (Vec::new(), Vec::new());
+        while run.used.len() < n_calls {
+            let nth = run.used.len() as u64;
+            match follower.next() {
+                Next::Call(step) => {
+                    let candidate = usize::from(step.candidate);
+                    if step.is_timed {
+                        let (times, core) = self.call(candidate, nth);
+                        least.push(times.iter().copied().fold(f64::INFINITY, f64::min) as i64);
+                        totals.push(times.iter().sum::<f64>() as i64);
+                        run.took_ns += core;
+                    } else {
+                        run.took_ns += (self.times)(candidate, nth);
+                    }
+                    run.used.push(candidate);
+                    follower.made(step.is_timed.then_some(1), false);
+                }
+                Next::Control => {
+                    let figures = Figures::of(follower.plan(), &least, &totals);
+                    let plan = follower.plan();
+                    let decision =
+                        controller.decide(plan, &figures, self.control_ns, self.n_processes);
+                    run.took_ns += self.control_ns;
+                    assert_eq!(decision.plan.begin, nth);
+                    follower = Follower::new(decision.plan.clone());
+                    run.decisions.push((nth, decision));
+                    (least, totals) = (Vec::new(), Vec::new());
+                }
+            }
+        }
+        run
+    }
+}
+
+impl Run {
+    /// How often the candidate in use has changed.
+    fn switches(&self) -> Vec<(u64, usize)> {
+        let changed = self
+            .decisions
+            .iter()
+            .filter(|(_, of)| of.in_use != of.before);
+        changed.map(|(at, of)| (*at, of.in_use)).collect()
+    }
+
+    fn in_use_at(&self, call: u64) -> usize {
+        let before = self.decisions.iter().take_while(|(at, _)| *at <= call);
+        before.last().map_or(0, |(_, of)| of.in_use)
+    }
+}
+
+#[test]
+fn the_best_of_three_in_the_worst_order_is_in_use_within_60_calls_and_all_costs_five_percent() {
+    for seed in 0..100 {
+        let mut world = World::of(&[6.2e6, 4.4e6, 2.4e6], seed);
+        let run = world.run(World::options(3, seed), 2_000);
+        assert_eq!(run.in_use_at(60), 2, "seed {seed}: {:?}", run.switches());
+        assert_eq!(run.in_use_at(2_000), 2);
+        let share = run.took_ns / (2_000.0 * 2.4e6);
+        assert!(
+            share < 1.05,
+            "seed {seed}: {share}, {} control points",
+            run.decisions.len()
+        );
+    }
+}
+
+#[test]
+fn the_best_of_six_is_in_use_within_150_calls() {
+    for seed in 0..100 {
+        let mut world = World::of(&[1.0e6, 0.9e6, 0.7e6, 1.3e6, 0.8e6, 0.5e6], seed);
+        let run = world.run(World::options(6, seed), 400);
+        assert_eq!(run.in_use_at(150), 5, "seed {seed}: {:?}", run.switches());
+    }
+}
+
+#[test]
+fn equal_candidates_are_not_switched_to_and_cost_no_more_than_they_may() {
+    let mut n_switches = 0;
+    for seed in 0..200 {
+        let mut world = World::of(&[1e6, 1e6], seed);
+        world.noise = 0.1;
+        world.control_ns = 1e6;
+        let run = world.run(World::options(2, seed), 20_000);
+        n_switches += run.switches().len();
+        let (_, last) = run.decisions.last().unwrap();
+        assert!(
+            last.spent_ns <= last.allowed_ns * 1.1,
+            "{} of {}",
+            last.spent_ns,
+            last.allowed_ns
+        );
+        assert!(
+            run.decisions.len() < 80,
+            "{} control points",
+            run.decisions.len()
+        );
+    }
+    assert!(n_switches <= 10, "{n_switches} switches in 200 runs");
+}
+
+#[test]
+fn control_points_take_a_thousandth_of_the_time_in_the_long_run() {
+    let mut world = World::of(&[1e6, 2e6], 1);
+    world.control_ns = 1e6;
+    let run = world.run(World::options(2, 1), 300_000);
+    let late = run.decisions.iter().filter(|(at, _)| *at > 150_000).count();
+    assert!((50..=150).contains(&late), "{late}");
+}
+
+#[test]
+fn a_change_is_noticed_within_200_calls_and_a_late_process_is_none() {
+    for seed in 0..100 {
+        let mut world = World::of(&[], seed);
+        world.times = Box::new(|of, nth| match (of, nth < 600) {
+            (0, true) | (1, false) => 2.4e6,
+            (2, _) => 5e6,
+            _ => 4e6,
+        });
+        let run = world.run(World::options(3, seed), 2_000);
+        assert_eq!(run.in_use_at(599), 0);
+        assert_eq!(run.in_use_at(800), 1, "seed {seed}: {:?}", run.switches());
+        assert!(run.switches().len() <= 2, "{:?}", run.switches());
+
+        let mut world = World::of(&[2.4e6, 2.6e6, 4e6], seed);
+        world.lateness = Box::new(|rank, nth| if rank == 3 && nth >= 1_000 { 3e6 } else { 0.0 });
+        let run = world.run(World::options(3, seed), 4_000);
+        assert!(
+            run.switches().is_empty(),
+            "seed {seed}: {:?}",
+            run.switches()
+        );
+    }
+}
+
+#[test]
+fn a_program_with_a_period_of_7_calls_finds_what_any_other_finds() {
+    for seed in 0..100 {
+        let mut world = World::of(&[3e6, 2.4e6], seed);
+        world.lateness = Box::new(|rank, nth| if rank == 1 && nth % 7 == 0 { 20e6 } else { 0.0 });
+        let run = world.run(World::options(2, seed), 3_000);
+        assert!(
+            run.switches().len() <= 1,
+            "seed {seed}: {:?}",
+            run.switches()
+        );
+        let lengths: std::collections::BTreeSet<u32> = run
+            .decisions
+            .iter()
+            .flat_map(|(_, of)| of.plan.blocks.iter().map(|block| block.calls % 7))
+            .collect();
+        assert!(lengths.len() >= 4, "lengths modulo 7: {lengths:?}");
+    }
+}
+
+#[test]
+fn in_random_worlds_trying_costs_no_more_than_it_may_and_decisions_follow_from_figures() {
+    for seed in 0..n_worlds() {
+        let mut random = Random::of(&[seed, 1]);
+        let n = 2 + random.below(7);
+        let best = random.uniform_real(1e4, 1e7);
+        let mut times: Vec<f64> = (0..n)
+            .map(|_| best * random.uniform_real(1.0, 3.0))
+            .collect();
+        let slow = random.below(n);
+        times[slow] = best * 100.0;
+        let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let options = Options {
+            cost: random.uniform_real(0.0, 0.1),
+            waits_for_all: random.below(2) == 0,
+            ..World::options(n, seed)
+        };
+        let noise = random.uniform_real(0.0, 0.05);
+        let world = || World {
+            noise,
+            control_ns: best,
+            n_processes: 4,
+            ..World::of(&times, seed)
+        };
+        let run = world().run(options, 2_000);
+        assert_eq!(
+            run.decisions,
+            world().run(options, 2_000).decisions,
+            "seed {seed}"
+        );
+        // One that is 100 times slower has its first calls, and no more than it may cost.
+        let n_slow = run.used.iter().filter(|of| **of == slow).count() as f64;
+        let allowed = options.cost * 2_000.0 / (times[slow] / least - 1.0) * 1.5 + 4.0;
+        assert!(
+            n_slow <= allowed,
+            "seed {seed}: {n_slow} calls of the slow one, {allowed} allowed"
+        );
+        let (_, last) = run.decisions.last().unwrap();
+        assert!(
+            last.spent_ns <= last.allowed_ns * 1.5 + 4.0 * best,
+            "seed {seed}"
+        );
+        let found = times[run.in_use_at(2_000)] / least;
+        assert!(
+            found < 1.35,
+            "seed {seed}: {found} times the best, {:?} of {times:?}",
+            run.switches()
+        );
+        hysteresis(&run, seed);
+    }
+}
+
+/// No switch follows another one too early, and none goes back to what was left just now.
+fn hysteresis(run: &Run, seed: u64) {
+    let mut since = 0;
+    let mut left: std::collections::HashMap<usize, u64> = std::collections::HashMap::new();
+    let mut last = None;
+    for (at, decision) in &run.decisions {
+        if decision.reason == Reason::Changed || decision.plan.begin == 0 {
+            since = *at;
+            left.clear();
+            last = None;
+        }
+        if decision.in_use == decision.before {
+            continue;
+        }
+        if let Some(last) = last {
+            assert!(at - last >= 8, "seed {seed}: switches {last} and {at}");
+        }
+        if let Some(left) = left.get(&decision.in_use) {
+            assert!(
+                at - since >= 2 * (left - since),
+                "seed {seed}: back at {at}, left at {left}"
+            );
+        }
+        left.insert(decision.before, *at);
+        last = Some(*at);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_figures_break_it(seed: u64, n in 1..=crate::MAX_CANDIDATES, times in prop::collection::vec(prop_oneof![
+        Just(-1i64), Just(0), Just(i64::MAX / 4), 1..1_000_000_000i64], 64)) {
+        let options = Options { n_candidates: n, ..World::options(n, seed) };
+        let mut controller = Controller::new(options);
+        let mut plan = Plan::first(n, seed);
+        for round in 0..40 {
+            let samples = |offset: usize| -> Vec<i64> {
+                (0..plan.n_samples() + plan.blocks.len()).map(|nth| times[(nth + round + offset) % times.len()]).collect()
+            };
+            let figures = Figures::of(&plan, &samples(0), &samples(7));
+            let decision = controller.decide(&plan, &figures, times[round] as f64, 8);
+            prop_assert_eq!(decision.plan.begin, plan.end());
+            prop_assert_eq!(Plan::decoded(&decision.plan.encoded(), n), Some(decision.plan.clone()));
+            plan = decision.plan;
+        }
+    }
+}

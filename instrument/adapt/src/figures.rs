@@ -1,0 +1,109 @@
+//! What all processes together have measured.
+
+use crate::plan::Plan;
+
+/// Of a block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockFigures {
+    /// Its candidate.
+    pub candidate: usize,
+    /// Its calls.
+    pub calls: u32,
+    /// Of each timed call the time in it over all processes, ns; empty if the candidate could not execute them.
+    pub totals: Vec<f64>,
+    /// Of each timed call the least time in it over the processes, ns: where all wait for all, that of the last to
+    /// arrive, which waits for nobody.
+    pub least: Vec<f64>,
+    /// Processes that lost their core in it.
+    pub n_interrupted: u64,
+}
+
+/// Of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// By block.
+    pub blocks: Vec<BlockFigures>,
+}
+
+impl Figures {
+    /// From the [times](crate::Follower::own) of all processes: the least and the sums, number by number. What is
+    /// missing counts as unknown.
+    #[must_use]
+    pub fn of(plan: &Plan, least: &[i64], sums: &[i64]) -> Self {
+        let (times, interrupted) = sums.split_at(plan.n_samples().min(sums.len()));
+        let mut at = 0;
+        let blocks = plan.blocks.iter().enumerate().map(|(nth, block)| {
+            let timed = plan.samples(nth).count();
+            let range = at..at + timed;
+            at += timed;
+            let known = |all: &[i64]| -> Vec<f64> {
+                let of_block = all.get(range.clone()).unwrap_or_default();
+                // Of two clock readings that are equal nothing is known but that.
+                of_block.iter().map(|&time| time.max(1) as f64).collect()
+            };
+            let is_unknown = |of: &&i64| **of < 0;
+            let has_unknown = least
+                .get(range.clone())
+                .is_none_or(|of| of.iter().any(|of| is_unknown(&of)));
+            let (totals, least) = match has_unknown {
+                true => (Vec::new(), Vec::new()),
+                false => (known(times), known(least)),
+            };
+            BlockFigures {
+                candidate: usize::from(block.candidate),
+                calls: block.calls,
+                totals,
+                least,
+                n_interrupted: interrupted.get(nth).map_or(0, |&n| n.max(0) as u64),
+            }
+        });
+        Self {
+            blocks: blocks.collect(),
+        }
+    }
+}
+
+impl BlockFigures {
+    /// Mean time in a call over all processes, ns.
+    pub(crate) fn total(&self) -> Option<f64> {
+        let n = self.totals.len();
+        (n > 0).then(|| self.totals.iter().sum::<f64>() / n as f64)
+    }
+
+    /// Median over its calls of the least time in a call, ns.
+    pub(crate) fn typical_least(&self) -> Option<f64> {
+        let mut least = self.least.clone();
+        least.sort_by(f64::total_cmp);
+        let half = least.len() / 2;
+        match least.len() {
+            0 => None,
+            n if n % 2 == 1 => Some(least[half]),
+            _ => Some((least[half - 1] + least[half]) / 2.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Block;
+
+    #[test]
+    fn times_of_all_processes_are_those_of_the_calls_of_each_block() {
+        let block = |candidate, calls| Block { candidate, calls };
+        let plan = Plan {
+            begin: 0,
+            blocks: vec![block(1, 2), block(0, 1), block(2, 1)],
+        };
+        let figures = Figures::of(&plan, &[5, 7, -1, 0], &[50, 70, -4, 0, 0, 3, 1]);
+        let [one, other, last] = &figures.blocks[..] else {
+            panic!("three blocks");
+        };
+        assert_eq!((one.total(), one.typical_least()), (Some(60.0), Some(6.0)));
+        assert_eq!((one.candidate, one.n_interrupted), (1, 0));
+        assert_eq!((other.total(), other.n_interrupted), (None, 3));
+        assert_eq!((last.total(), last.n_interrupted), (Some(1.0), 1));
+        let missing = Figures::of(&plan, &[], &[]);
+        assert!(missing.blocks.iter().all(|block| block.total().is_none()));
+    }
+}

@@ -1,0 +1,1 @@
+//! Decisions as lines of text.
