@@ -24,8 +24,8 @@ pub use calls::{Calls, Collective};
 pub use check::TreeError;
 pub use place::Place;
 pub use rules::{
-    CollectorsOfKinds, Cpu, DescribedHost, Form, HostGroup, HostTopology, Node, Rule, Shape,
-    Shaped, TreeRules, Waiting,
+    Adaptation, Adapting, CollectorsOfKinds, Cpu, DescribedHost, Form, HostGroup, HostTopology,
+    LibraryCandidate, Node, Policy, Results, Rule, Shape, Shaped, TreeRules, Waiting,
 };
 pub use wrapper::{Collectors, Contributor, Level, Wrapper, WrapperKind};
 pub use wrappers::Wrappers;

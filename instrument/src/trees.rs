@@ -29,8 +29,11 @@
 //! | `tags` | tags of messages, which no two trees share |
 //! | `last_calls` | what the last calls on a communicator have found |
 //! | `sites` | sites of hosts that the tree file does not name, by round trips between them |
+//! | `adapt_log` | decisions about candidates, written to a file |
 //! | `world` | what all processes that were started together know |
+//! | `adaptive` | calls for which there are several candidates: which one they use |
 //! | `communicator` | the trees of a communicator, and what its processes agree on |
+//! | `control` | control points, at which processes agree on which candidates come next |
 //! | `active` | the trees of all communicators |
 //! | `call` | a call that may have a tree: its datatypes and buffers |
 //! | `again` | calls with the same arguments as the last ones but for their buffers |
@@ -40,6 +43,9 @@
 
 #[allow(unsafe_code)]
 mod active;
+mod adapt_log;
+#[allow(unsafe_code)]
+mod adaptive;
 #[allow(unsafe_code)]
 mod again;
 #[allow(unsafe_code)]
@@ -48,6 +54,8 @@ mod begin;
 mod call;
 #[allow(unsafe_code)]
 mod communicator;
+#[allow(unsafe_code)]
+mod control;
 #[allow(unsafe_code)]
 mod datatypes;
 #[allow(unsafe_code)]

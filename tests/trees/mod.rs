@@ -1,5 +1,6 @@
 //! Spanning trees under mpirun: those of MPI libraries, and our own.
 
+mod adapt;
 mod killed;
 mod of_libraries;
 mod own;

@@ -16,6 +16,70 @@ pub struct TreeRules {
     pub rules: Vec<Rule>,
     /// How processes wait for one another; `None`: as there are cores for them.
     pub wait: Option<Waiting>,
+    /// Rules of which the best is found while the program runs.
+    pub adaptations: Vec<Adaptation>,
+    /// What is done about them.
+    pub adapting: Adapting,
+}
+
+/// Rules in a row for the same calls, of which the best is found while the program runs.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Adaptation {
+    /// Line of the file where it begins, from 1.
+    pub line: u32,
+    /// Index of the first of these rules, and how many there are.
+    pub first: u32,
+    /// As `first`.
+    pub n_rules: u32,
+    /// Whether the MPI library is a candidate, too.
+    pub library: LibraryCandidate,
+    /// The share of the time in the calls that trying may cost, in millionths.
+    pub cost: u32,
+    /// Whether results may depend on which one is used.
+    pub results: Results,
+}
+
+/// Whether the MPI library is one of several candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub enum LibraryCandidate {
+    /// It is none.
+    No,
+    /// The calls begin with it.
+    First,
+    /// The last one.
+    Last,
+}
+
+/// Whether results may depend on which candidate is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub enum Results {
+    /// Where values are rounded, only candidates are used that combine them in the same grouping as the first one.
+    Same,
+    /// All candidates are used.
+    Any,
+}
+
+/// What is done about several candidates.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Adapting {
+    /// Which of them are used.
+    pub policy: Policy,
+    /// The file to which decisions are written, absolute; `None`: they are not.
+    pub log: Option<String>,
+}
+
+/// Which of several candidates are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
+pub enum Policy {
+    /// The best, once it is known.
+    #[default]
+    Best,
+    /// The first one; others are tried, and decisions only written down.
+    Log,
+    /// The first one; no other is tried.
+    Off,
+    /// Others all the time, at random from this seed: a test.
+    Random(u64),
 }
 
 /// What a process does while it waits for others.

@@ -10,7 +10,7 @@
 //!
 //! What trying costs is counted: calls of a candidate that is not in use, by what they took longer. No block is begun whose
 //! expected cost is more than `cost` of the time in all calls so far, less what was spent, except for the first two calls of
-//! each candidate. A candidate that is certainly worse, or certainly equal, is tried again at doubling intervals only, or when
+//! each candidate. A candidate that is certainly worse, or equal, or about which many rounds have not decided, is tried again at doubling intervals only, or when
 //! the times of the candidate in use [change](crate::change).
 
 use collbench_stats::random::{Random, hash};
@@ -66,13 +66,20 @@ pub enum Standing {
     Tried,
     /// It is certainly worse.
     Worse,
-    /// It is certainly equal, or many rounds have not decided.
+    /// It is certainly equal.
     Equal,
+    /// Many rounds have not decided.
+    Undecided,
     /// It could not execute the calls.
     Unable,
 }
 
 impl Standing {
+    /// Whether it is tried again at doubling intervals only.
+    const fn is_dropped(self) -> bool {
+        matches!(self, Self::Worse | Self::Equal | Self::Undecided)
+    }
+
     /// As one word.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -81,6 +88,7 @@ impl Standing {
             Self::Tried => "tried",
             Self::Worse => "worse",
             Self::Equal => "equal",
+            Self::Undecided => "undecided",
             Self::Unable => "unable",
         }
     }
@@ -383,7 +391,7 @@ impl Controller {
         for candidate in &mut self.candidates {
             candidate.rounds = 0;
             candidate.left_at = None;
-            if matches!(candidate.standing, Standing::Worse | Standing::Equal) {
+            if candidate.standing.is_dropped() {
                 candidate.standing = Standing::Tried;
             }
         }
@@ -478,8 +486,10 @@ impl Controller {
             let is_equal = gain.is_some_and(|gain| gain.lower > -WORTH && gain.upper < WORTH);
             let standing = if is_worse || self.is_far_better(self.in_use, nth) {
                 Standing::Worse
-            } else if is_equal || self.candidates[nth].rounds > MAX_ROUNDS {
+            } else if is_equal {
                 Standing::Equal
+            } else if self.candidates[nth].rounds > MAX_ROUNDS {
+                Standing::Undecided
             } else {
                 continue;
             };
@@ -511,8 +521,8 @@ impl Controller {
             let candidate = &self.candidates[nth];
             match candidate.standing {
                 Standing::Tried => true,
-                Standing::Worse | Standing::Equal => position >= candidate.again_at,
                 Standing::InUse | Standing::Unable => false,
+                _ => position >= candidate.again_at,
             }
         };
         let wanted: Vec<usize> = (0..self.candidates.len())

@@ -38,4 +38,5 @@ pub use controller::{CandidateState, Controller, Decision, Options, Reason, Stan
 pub use evidence::Gain;
 pub use figures::{BlockFigures, Figures};
 pub use follow::{Follower, Next, Step};
+pub use log::{Entry, LogError, Subject, first_lines, read_log};
 pub use plan::{Block, MAX_CANDIDATES, PLAN_WORDS, Plan};

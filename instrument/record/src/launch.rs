@@ -22,7 +22,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser};
 use collbench_files::guard_mappings;
 use collbench_formats::Layer;
-use collbench_formats::tree::TreeRules;
+use collbench_formats::tree::{Policy, TreeRules};
 use collbench_instrument::{
     Clock, ExchangeSettings, Form, LauncherRank, Layers, Settings, clock_of_name, directory,
     environment_of,
@@ -142,6 +142,18 @@ struct Options {
         help_heading = TREES,
     )]
     no_trace: bool,
+    /// What is done where the tree file has several candidates for the same calls: best finds the best one
+    /// while the program runs and uses it, log tries others and only writes down what it finds, off uses the
+    /// first one; random:SEED changes all the time, for tests
+    #[arg(
+        long, requires = "trees", value_name = "HOW", default_value = "best", value_parser = parse_policy,
+        help_heading = TREES,
+    )]
+    adapt: Policy,
+    /// Write decisions about candidates to this file, which all hosts share; collbench-tree from-log makes a
+    /// tree file of it
+    #[arg(long, requires = "trees", value_name = "FILE", help_heading = TREES)]
+    adapt_log: Option<PathBuf>,
     /// Print a completion script for this shell and exit
     #[arg(long, value_name = "SHELL", exclusive = true, help_heading = INSTALLATION)]
     completions: Option<clap_complete::Shell>,
@@ -262,7 +274,11 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
     let trees = match &options.trees {
         Some(file) if is_first => {
             let can_look_up = launcher_rank.is_some() || trees::is_launcher(&options.command[0]);
-            Some(trees::rules_of(file, can_look_up)?)
+            let asked = trees::Asked {
+                policy: options.adapt,
+                log: options.adapt_log.as_deref(),
+            };
+            Some(trees::rules_of(file, can_look_up, &asked)?)
         }
         _ => None,
     };
@@ -282,6 +298,20 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         job.run()
     } else {
         job.become_program()
+    }
+}
+
+/// What `--adapt` says.
+fn parse_policy(text: &str) -> Result<Policy, String> {
+    match text.split_once(':') {
+        None if text == "best" => Ok(Policy::Best),
+        None if text == "log" => Ok(Policy::Log),
+        None if text == "off" => Ok(Policy::Off),
+        Some(("random", seed)) => {
+            let seed = seed.parse().map(Policy::Random);
+            seed.map_err(|_| "expected a number as the seed, such as random:1".to_owned())
+        }
+        _ => Err("expected best, log, off or random:SEED".to_owned()),
     }
 }
 

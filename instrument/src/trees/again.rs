@@ -10,6 +10,7 @@ use collbench_formats::tree::Collective;
 use collbench_paths::{Buffers, Error, MpiTransport, Team};
 
 use super::active::Trees;
+use super::adaptive::Arguments;
 use super::call::{Reduction, count_of, failed};
 use super::communicator::TreesOfCommunicator;
 use super::last_calls::{LastParts, LastReduction, Payload};
@@ -89,13 +90,30 @@ pub(super) fn find(collective: Collective, comm: usize, payload: &Payload) -> Op
     may_have_tree.then_some(Found { trees, local, of })
 }
 
-/// Executes an operation over the tree with this index; returns its code.
+impl Found {
+    /// Whether the call goes to the MPI library as the last one of the operation did, which is one of several
+    /// candidates for it.
+    #[inline(always)]
+    pub(super) fn goes_to_library<const ADAPTS: bool>(
+        &mut self,
+        collective: Collective,
+        arguments: Arguments,
+    ) -> bool {
+        ADAPTS && self.of.adaptive.goes_to_library(collective, arguments)
+    }
+}
+
+/// Executes an operation over the tree with this index; returns its code. `None` if it may be the turn of another
+/// candidate.
 #[inline(always)]
-fn execute(
+fn execute<const ADAPTS: bool>(
     Found { trees, local, of }: Found,
-    tree: usize,
+    (collective, tree): (Collective, usize),
     execute: impl FnOnce(&mut Team<MpiTransport>) -> Result<(), Error>,
 ) -> Option<c_int> {
+    if ADAPTS && !of.adaptive.goes_straight(collective) {
+        return None;
+    }
     let team = of.team(tree);
     match local.inside(|| execute(team)) {
         Ok(()) => Some(0),
@@ -105,7 +123,7 @@ fn execute(
 
 /// `MPI_Allreduce`, if it is as the last one on its communicator; returns its code.
 #[inline(always)]
-pub(super) fn allreduce_again<const LARGE: bool>(
+pub(super) fn allreduce_again<const LARGE: bool, const ADAPTS: bool>(
     found: Found,
     arguments: &Reduction,
 ) -> Option<c_int> {
@@ -116,12 +134,13 @@ pub(super) fn allreduce_again<const LARGE: bool>(
     }
     let buffers = last.buffers(arguments, library)?;
     let (mut kernel, tree) = (last.kernel, last.tree);
-    execute(found, tree, |team| team.allreduce(buffers, &mut kernel))
+    let tree = (Collective::Allreduce, tree);
+    execute::<ADAPTS>(found, tree, |team| team.allreduce(buffers, &mut kernel))
 }
 
 /// `MPI_Reduce`, if it is as the last one on its communicator; returns its code.
 #[inline(always)]
-pub(super) fn reduce_again<const LARGE: bool>(
+pub(super) fn reduce_again<const LARGE: bool, const ADAPTS: bool>(
     found: Found,
     arguments: &Reduction,
     root: usize,
@@ -138,14 +157,14 @@ pub(super) fn reduce_again<const LARGE: bool>(
         last.given(arguments, library)?
     };
     let (mut kernel, tree) = (last.kernel, last.tree);
-    execute(found, tree, |team| {
+    execute::<ADAPTS>(found, (Collective::Reduce, tree), |team| {
         team.reduce(buffers, &mut kernel, last_root)
     })
 }
 
 /// `MPI_Bcast`, if it is as the last one on its communicator; returns its code.
 #[inline(always)]
-pub(super) fn bcast_again<const LARGE: bool>(
+pub(super) fn bcast_again<const LARGE: bool, const ADAPTS: bool>(
     found: Found,
     (buffer, count, datatype): (usize, usize, usize),
     root: usize,
@@ -161,7 +180,8 @@ pub(super) fn bcast_again<const LARGE: bool>(
     // SAFETY: MPI requires a buffer for these elements, which have no gaps.
     let bytes = unsafe { std::slice::from_raw_parts_mut(buffer as *mut u8, last.n_bytes) };
     let (root, tree) = (last.root, last.tree);
-    execute(found, tree, |team| team.bcast(bytes, root))
+    let tree = (Collective::Bcast, tree);
+    execute::<ADAPTS>(found, tree, |team| team.bcast(bytes, root))
 }
 
 /// Memory of the program: an address, and bytes.
@@ -194,7 +214,7 @@ fn given_and_gotten(
 /// `MPI_Gather`, or without a root `MPI_Allgather`, if it is as the last one on its communicator; returns its
 /// code.
 #[inline(always)]
-pub(super) fn gather_again(
+pub(super) fn gather_again<const ADAPTS: bool>(
     found: Found,
     last: Option<LastParts>,
     (sendbuf, recvbuf): (usize, usize),
@@ -208,7 +228,11 @@ pub(super) fn gather_again(
     let library = &found.trees.world.library;
     let gotten = (recvbuf, n_bytes * n_gotten);
     let (given, gotten) = given_and_gotten(library, (sendbuf, n_bytes), gotten)?;
-    execute(found, last.tree, |team| match root {
+    let collective = match root {
+        Some(_) => Collective::Gather,
+        None => Collective::Allgather,
+    };
+    execute::<ADAPTS>(found, (collective, last.tree), |team| match root {
         Some(root) => team.gather(Some(given), gotten, root as u32),
         None => team.allgather(Some(given), gotten),
     })
@@ -216,7 +240,7 @@ pub(super) fn gather_again(
 
 /// `MPI_Scatter`, if it is as the last one on its communicator; returns its code.
 #[inline(always)]
-pub(super) fn scatter_again(
+pub(super) fn scatter_again<const ADAPTS: bool>(
     found: Found,
     (sendbuf, recvbuf): (usize, usize),
     payload: &Payload,
@@ -236,14 +260,14 @@ pub(super) fn scatter_again(
     let library = &found.trees.world.library;
     let given = (sendbuf, n_bytes * n_given);
     let (given, gotten) = given_and_gotten(library, given, (recvbuf, n_bytes))?;
-    execute(found, last.tree, |team| {
+    execute::<ADAPTS>(found, (Collective::Scatter, last.tree), |team| {
         team.scatter(given, Some(gotten), root as u32)
     })
 }
 
 /// `MPI_Barrier`, if it is not the first one on its communicator; returns its code.
 #[inline(always)]
-pub(super) fn barrier_again(found: Found) -> Option<c_int> {
+pub(super) fn barrier_again<const ADAPTS: bool>(found: Found) -> Option<c_int> {
     let tree = found.of.last_calls.barrier?;
-    execute(found, tree, Team::barrier)
+    execute::<ADAPTS>(found, (Collective::Barrier, tree), Team::barrier)
 }

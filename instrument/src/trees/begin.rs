@@ -15,6 +15,7 @@ use collbench_formats::{ClockSource, decode_meta};
 use collbench_paths::{MpiConstants, MpiFunctions, MpiWorld, TransportError};
 
 use super::active::Trees;
+use super::adapt_log::AdaptLog;
 use super::datatypes::Layout;
 use super::devices::may_have_devices;
 use super::hosts::{ENTRY_BYTES, Hosts, Location};
@@ -163,6 +164,7 @@ fn try_begin(library: MpiLibrary, world: NewWorld, path: &Path) -> Result<(), No
         library,
         constants,
         predefined,
+        log: AdaptLog::of(&rules.adapting),
         rules,
         hosts,
         ours,

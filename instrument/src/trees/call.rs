@@ -12,7 +12,8 @@ use collbench_paths::{Error, MpiTransport, Team};
 use collbench_trees::wrappers::Order;
 
 use super::active::Trees;
-use super::communicator::TreesOfCommunicator;
+use super::adaptive::{Arguments, Candidate, Key, take_whether_raised};
+use super::communicator::{Chosen, TreesOfCommunicator};
 use super::datatypes::{Elements, Layout, is_committed, pack, unpack};
 use super::last_calls::Payload;
 use super::predefined::NamedType;
@@ -27,6 +28,10 @@ pub(super) struct Call {
     collective: Collective,
     /// The payload of each rank.
     pub(super) bytes: usize,
+    /// Whether the result depends on the grouping in which values are combined.
+    pub(super) depends_on_grouping: bool,
+    /// The arguments by which similar calls are known.
+    pub(super) arguments: Arguments,
     /// The index of its tree, once it was executed.
     pub(super) tree: usize,
 }
@@ -141,6 +146,8 @@ pub(super) fn begin(collective: Collective, comm: usize, payload: &Payload) -> O
         of,
         collective,
         bytes: 0,
+        depends_on_grouping: false,
+        arguments: (*payload, [0; 2]),
         tree: 0,
     })
 }
@@ -294,13 +301,75 @@ impl Call {
         execute: impl FnOnce(&mut Team<MpiTransport>) -> Result<(), Error>,
     ) -> Option<c_int> {
         let (trees, collective, bytes) = (self.trees, self.collective, self.bytes as u64);
-        let tree = self.of.tree(trees, collective, bytes, root, order)?;
+        let is_adapted = !trees.rules.adaptations.is_empty();
+        if is_adapted {
+            self.of.last_calls.forget(collective);
+            self.of.adaptive.settle(collective, self.arguments);
+        }
+        match self.of.tree(trees, collective, bytes, root, order)? {
+            Chosen::Tree(tree) => {
+                let code = self.execute_over(tree, execute);
+                if is_adapted {
+                    self.of.adaptive.grant_all(collective);
+                }
+                code
+            }
+            Chosen::Adaptation(adaptation) => {
+                let key = Key {
+                    collective,
+                    adaptation,
+                    size_class: u64::BITS - bytes.leading_zeros(),
+                    root,
+                    order,
+                    depends_on_grouping: self.depends_on_grouping,
+                };
+                self.execute_candidate(key, execute)
+            }
+        }
+    }
+
+    fn execute_over(
+        &mut self,
+        tree: usize,
+        execute: impl FnOnce(&mut Team<MpiTransport>) -> Result<(), Error>,
+    ) -> Option<c_int> {
         self.tree = tree;
         let team = self.of.team(tree);
         match Local::of_this_thread().inside(|| execute(team)) {
             Ok(()) => Some(0),
-            Err(error) => failed(trees, &error),
+            Err(error) => failed(self.trees, &error),
         }
+    }
+
+    /// Executes the operation over the tree that is its turn among several candidates; `None` if that is the library's
+    /// operation.
+    fn execute_candidate(
+        &mut self,
+        key: Key,
+        execute: impl FnOnce(&mut Team<MpiTransport>) -> Result<(), Error>,
+    ) -> Option<c_int> {
+        let (trees, is_crowded) = (self.trees, self.trees.hosts.is_crowded);
+        let of = match self.of.adaptive.find(&key) {
+            Some(of) => of,
+            None => self.of.add_key(trees, (key, self.bytes as u64)),
+        };
+        let candidate = loop {
+            if let Some(candidate) = self.of.adaptive.begin(of, is_crowded) {
+                break candidate;
+            }
+            if let Err(code) = self.of.control(trees, of) {
+                return Some(code);
+            }
+        };
+        let Candidate::Tree(rule) = candidate else {
+            self.of.adaptive.start_at_library(of);
+            return None;
+        };
+        let tree = self.of.tree_of_rule(trees, rule, key.root, key.order);
+        self.of.adaptive.start(of);
+        let code = tree.and_then(|tree| self.execute_over(tree, execute));
+        self.of.adaptive.ended(of, code.is_some(), is_crowded);
+        code
     }
 
     /// The code of a call whose result has come.
@@ -341,7 +410,9 @@ pub(super) fn raised(comm: usize, code: Option<c_int>) -> Option<c_int> {
 
 #[cold]
 fn raise(comm: usize, error: c_int) -> c_int {
-    call_mpi!(c"PMPI_Comm_call_errhandler"; comm, error as usize);
+    if !take_whether_raised() {
+        call_mpi!(c"PMPI_Comm_call_errhandler"; comm, error as usize);
+    }
     error
 }
 

@@ -13,6 +13,7 @@ use collbench_formats::tree::{Collective, Place, Wrappers};
 use collbench_paths::{Collect, Kernel, MpiTransport, Team, TeamOptions, n_tags, tree_bytes};
 use collbench_trees::wrappers::{Members, Order, resolve};
 
+use super::adaptive::{Adaptive, Key as AdaptiveKey};
 use super::devices::uses_devices;
 use super::last_calls::LastCalls;
 use super::predefined::NamedType;
@@ -28,7 +29,7 @@ const MOST_BYTES: usize = 128 << 20;
 /// The trees of a communicator.
 #[derive(Debug)]
 pub(super) struct TreesOfCommunicator {
-    comm: Handle,
+    pub(super) comm: Handle,
     /// This process's rank.
     pub(super) rank: u32,
     /// World rank of each rank; empty if the communicator can have no trees.
@@ -37,6 +38,9 @@ pub(super) struct TreesOfCommunicator {
     /// By [`Collective`], the rules for such a communicator, in their order.
     rules: [Vec<RuleOfSize>; Collective::ALL.len()],
     trees: Vec<TreeInUse>,
+    /// Trees that the processes have agreed not to use.
+    refused: Vec<Key>,
+    pub(super) adaptive: Adaptive,
     /// Memory for packed values, and for operations of the program.
     pub(super) scratch: Scratch,
     pub(super) last_used: LastUsed,
@@ -67,6 +71,8 @@ struct RuleOfSize {
     idx: usize,
     /// Least and greatest payload, bytes.
     bytes: (u64, u64),
+    /// Index of the adaptation, if it is the first of its candidates.
+    adaptation: Option<usize>,
     /// Its trees, by order and root; empty before the first.
     slots: Vec<Slot>,
 }
@@ -82,6 +88,17 @@ enum Slot {
     Refused,
     /// It has this index.
     Ready(usize),
+    /// The tree of a call is one of several candidates.
+    Adaptive,
+}
+
+/// What executes a call.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Chosen {
+    /// The tree with this index.
+    Tree(usize),
+    /// One of the candidates of the adaptation with this index.
+    Adaptation(usize),
 }
 
 /// Which tree it is: rule, root of the operation, order of values.
@@ -165,6 +182,8 @@ impl TreesOfCommunicator {
             places: Vec::new(),
             rules: Default::default(),
             trees: Vec::new(),
+            refused: Vec::new(),
+            adaptive: Adaptive::default(),
             scratch: Scratch::default(),
             last_used: LastUsed::default(),
             last_calls: LastCalls::default(),
@@ -188,15 +207,20 @@ impl TreesOfCommunicator {
         new.places = world_ranks.iter().map(place).collect();
         new.world_ranks = world_ranks;
         new.rank = rank;
+        let mut last_adaptation = None;
         for (idx, rule) in trees.rules.rules.iter().enumerate() {
             let calls = &rule.calls;
-            if !calls.are_on(&new.places) {
+            let adaptation = trees.adaptation_of(idx);
+            let is_further_candidate = adaptation.is_some() && adaptation == last_adaptation;
+            if is_further_candidate || !calls.are_on(&new.places) {
                 continue;
             }
+            last_adaptation = adaptation;
             for &collective in &calls.operations {
                 new.rules[collective as usize].push(RuleOfSize {
                     idx,
                     bytes: calls.bytes,
+                    adaptation,
                     slots: Vec::new(),
                 });
             }
@@ -232,7 +256,7 @@ impl TreesOfCommunicator {
         bytes: u64,
         root: Option<u32>,
         order: Order,
-    ) -> Option<usize> {
+    ) -> Option<Chosen> {
         let n_roots = if root.is_some() { self.n_ranks() } else { 1 };
         let slot = order as usize * n_roots + root.unwrap_or(0) as usize;
         for nth in 0..self.rules[collective as usize].len() {
@@ -245,16 +269,55 @@ impl TreesOfCommunicator {
             }
             if let Slot::Unknown = rule.slots[slot] {
                 let key = (rule.idx, root, order);
-                let found = self.find(key, trees);
+                let found = match rule.adaptation {
+                    Some(_) => Slot::Adaptive,
+                    None => self.find(key, trees),
+                };
                 self.rules[collective as usize][nth].slots[slot] = found;
             }
             match self.rules[collective as usize][nth].slots[slot] {
                 Slot::Unknown | Slot::Unfit => {}
                 Slot::Refused => return None,
-                Slot::Ready(idx) => return Some(idx),
+                Slot::Ready(idx) => return Some(Chosen::Tree(idx)),
+                Slot::Adaptive => {
+                    let adaptation = self.rules[collective as usize][nth].adaptation;
+                    return adaptation.map(Chosen::Adaptation);
+                }
             }
         }
         None
+    }
+
+    /// The index of the tree of a rule, for a call in which all processes of the communicator are; `None` if there is
+    /// none.
+    pub(super) fn tree_of_rule(
+        &mut self,
+        trees: &'static World,
+        rule: usize,
+        root: Option<u32>,
+        order: Order,
+    ) -> Option<usize> {
+        match self.find((rule, root, order), trees) {
+            Slot::Ready(idx) => Some(idx),
+            Slot::Unknown | Slot::Unfit | Slot::Refused | Slot::Adaptive => None,
+        }
+    }
+
+    /// The first call with a key, with its payload of each rank.
+    #[cold]
+    pub(super) fn add_key(&mut self, trees: &World, call: (AdaptiveKey, u64)) -> usize {
+        let mut adaptive = std::mem::take(&mut self.adaptive);
+        let of = adaptive.add(trees, call, self.rank, self.members(trees));
+        self.adaptive = adaptive;
+        of
+    }
+
+    /// The processes, and where they run.
+    pub(super) fn members<'m>(&'m self, trees: &'m World) -> Members<'m> {
+        Members {
+            hosts: &trees.hosts.names,
+            places: &self.places,
+        }
     }
 
     /// The processes that use the tree with this index.
@@ -269,10 +332,10 @@ impl TreesOfCommunicator {
         if let Some(idx) = self.trees.iter().position(|tree| tree.key == key) {
             return Slot::Ready(idx);
         }
-        let members = Members {
-            hosts: &trees.hosts.names,
-            places: &self.places,
-        };
+        if self.refused.contains(&key) {
+            return Slot::Refused;
+        }
+        let members = self.members(trees);
         // All processes find the same.
         let Ok(wrappers) = resolve(&trees.rules.rules[rule], root, order, members) else {
             return Slot::Unfit;
@@ -287,6 +350,7 @@ impl TreesOfCommunicator {
                 if self.rank == 0 {
                     trees.tell_once(why);
                 }
+                self.refused.push(key);
                 Slot::Refused
             }
         }

@@ -120,6 +120,8 @@ pub(super) struct Hosts {
     pub(super) places: Vec<Place>,
     /// How the processes of each host wait.
     policies: Vec<WaitPolicy>,
+    /// Whether a host has more processes than cores.
+    pub(super) is_crowded: bool,
 }
 
 impl Hosts {
@@ -130,6 +132,7 @@ impl Hosts {
             names: Vec::new(),
             places: Vec::with_capacity(locations.len()),
             policies: Vec::new(),
+            is_crowded: false,
         };
         let mut masks = Vec::new();
         for location in locations {
@@ -157,14 +160,17 @@ impl Hosts {
             });
         }
         group_hosts(rules, &hosts.names, &mut hosts.places);
-        let policy = |(mask, n_processes): &([u8; MASK_BYTES], usize)| {
-            let n_cores: u32 = mask.iter().map(|byte| byte.count_ones()).sum();
-            match rules.wait {
-                None => WaitPolicy::for_cores(*n_processes, n_cores as usize),
-                Some(Waiting::Spin) => WaitPolicy::new(Idle::Spin),
-                Some(Waiting::Yield) => WaitPolicy::new(Idle::Yield),
-                Some(Waiting::Sleep) => WaitPolicy::new(Idle::Sleep),
-            }
+        let n_cores = |mask: &[u8; MASK_BYTES]| -> usize {
+            mask.iter().map(|byte| byte.count_ones() as usize).sum()
+        };
+        let is_crowded =
+            |(mask, n_processes): &([u8; MASK_BYTES], usize)| *n_processes > n_cores(mask);
+        hosts.is_crowded = masks.iter().any(is_crowded);
+        let policy = |(mask, n_processes): &([u8; MASK_BYTES], usize)| match rules.wait {
+            None => WaitPolicy::for_cores(*n_processes, n_cores(mask)),
+            Some(Waiting::Spin) => WaitPolicy::new(Idle::Spin),
+            Some(Waiting::Yield) => WaitPolicy::new(Idle::Yield),
+            Some(Waiting::Sleep) => WaitPolicy::new(Idle::Sleep),
         };
         hosts.policies = masks.iter().map(policy).collect();
         hosts
@@ -346,6 +352,7 @@ mod tests {
         assert_eq!(hosts.unknown(&rules), Some("k"));
         assert_eq!(hosts.places[0].core_complex, Some(7));
         // Two processes on one core, two on two.
+        assert!(hosts.is_crowded);
         assert_eq!(hosts.policy(2).idle(), Idle::Yield);
         assert_eq!(hosts.policy(3).idle(), Idle::Spin);
         for (wait, idle) in Waiting::ALL

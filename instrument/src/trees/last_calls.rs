@@ -34,6 +34,19 @@ impl LastCalls {
         declined.is_some_and(|declined| is_same(declined, payload))
     }
 
+    /// What the last call of an operation has found may be wrong for the next one.
+    pub(super) fn forget(&mut self, collective: Collective) {
+        match collective {
+            Collective::Allreduce => self.allreduce = None,
+            Collective::Reduce => self.reduce = None,
+            Collective::Bcast => self.bcast = None,
+            Collective::Barrier => self.barrier = None,
+            Collective::Gather => self.gather = None,
+            Collective::Scatter => self.scatter = None,
+            Collective::Allgather => self.allgather = None,
+        }
+    }
+
     /// This payload, of a predefined type, has no tree.
     #[cold]
     pub(super) fn decline(&mut self, collective: Collective, payload: Payload) {

@@ -17,9 +17,12 @@ const NO_PAYLOAD: Payload = [0; 5];
 
 /// `MPI_Barrier`.
 #[inline]
-pub(super) fn barrier(comm: usize) -> Option<c_int> {
-    let found = find(Collective::Barrier, comm, &NO_PAYLOAD)?;
-    match barrier_again(found) {
+pub(super) fn barrier<const ADAPTS: bool>(comm: usize) -> Option<c_int> {
+    let mut found = find(Collective::Barrier, comm, &NO_PAYLOAD)?;
+    if found.goes_to_library::<ADAPTS>(Collective::Barrier, (NO_PAYLOAD, [0; 2])) {
+        return None;
+    }
+    match barrier_again::<ADAPTS>(found) {
         None => other_barrier(comm),
         code => code,
     }
@@ -37,15 +40,19 @@ fn other_barrier(comm: usize) -> Option<c_int> {
 
 /// `MPI_Bcast`.
 #[inline]
-pub(super) fn bcast<const LARGE: bool>(
+pub(super) fn bcast<const LARGE: bool, const ADAPTS: bool>(
     buffer: usize,
     count: usize,
     datatype: usize,
     root: usize,
     comm: usize,
 ) -> Option<c_int> {
-    let found = find(Collective::Bcast, comm, &[count, datatype, 0, 0, 0])?;
-    match bcast_again::<LARGE>(found, (buffer, count, datatype), root) {
+    let payload = [count, datatype, 0, 0, 0];
+    let mut found = find(Collective::Bcast, comm, &payload)?;
+    if found.goes_to_library::<ADAPTS>(Collective::Bcast, (payload, [0, root])) {
+        return None;
+    }
+    match bcast_again::<LARGE, ADAPTS>(found, (buffer, count, datatype), root) {
         None => other_bcast::<LARGE>((buffer, count, datatype), root, comm),
         code => code,
     }
@@ -59,6 +66,7 @@ fn other_bcast<const LARGE: bool>(
 ) -> Option<c_int> {
     let payload = [count, datatype, 0, 0, 0];
     let mut call = begin(Collective::Bcast, comm, &payload)?;
+    call.arguments.1 = [0, root];
     let n = count_of::<LARGE>(count)?;
     let datatype = call.data_type(datatype)?;
     call.carry(n, &datatype, payload)?;
@@ -154,11 +162,14 @@ impl Parts {
 
 /// `MPI_Allgather`.
 #[inline]
-pub(super) fn allgather<const LARGE: bool>(arguments: Parts) -> Option<c_int> {
+pub(super) fn allgather<const LARGE: bool, const ADAPTS: bool>(arguments: Parts) -> Option<c_int> {
     let payload = arguments.payload(0);
-    let found = find(Collective::Allgather, arguments.comm, &payload)?;
+    let mut found = find(Collective::Allgather, arguments.comm, &payload)?;
+    if found.goes_to_library::<ADAPTS>(Collective::Allgather, (payload, [0; 2])) {
+        return None;
+    }
     let last = found.of.last_calls.allgather;
-    match gather_again(found, last, arguments.addresses(), &payload, None) {
+    match gather_again::<ADAPTS>(found, last, arguments.addresses(), &payload, None) {
         None => other_allgather::<LARGE>(arguments, payload),
         code => code,
     }
@@ -188,11 +199,17 @@ fn other_allgather<const LARGE: bool>(arguments: Parts, payload: Payload) -> Opt
 
 /// `MPI_Gather`.
 #[inline]
-pub(super) fn gather<const LARGE: bool>(arguments: Parts, root: usize) -> Option<c_int> {
+pub(super) fn gather<const LARGE: bool, const ADAPTS: bool>(
+    arguments: Parts,
+    root: usize,
+) -> Option<c_int> {
     let payload = arguments.payload(root);
-    let found = find(Collective::Gather, arguments.comm, &payload)?;
+    let mut found = find(Collective::Gather, arguments.comm, &payload)?;
+    if found.goes_to_library::<ADAPTS>(Collective::Gather, (payload, [0; 2])) {
+        return None;
+    }
     let last = found.of.last_calls.gather;
-    match gather_again(found, last, arguments.addresses(), &payload, Some(root)) {
+    match gather_again::<ADAPTS>(found, last, arguments.addresses(), &payload, Some(root)) {
         None => other_gather::<LARGE>(arguments, payload, root),
         code => code,
     }
@@ -295,10 +312,16 @@ impl Call {
 
 /// `MPI_Scatter`.
 #[inline]
-pub(super) fn scatter<const LARGE: bool>(arguments: Parts, root: usize) -> Option<c_int> {
+pub(super) fn scatter<const LARGE: bool, const ADAPTS: bool>(
+    arguments: Parts,
+    root: usize,
+) -> Option<c_int> {
     let payload = arguments.payload(root);
-    let found = find(Collective::Scatter, arguments.comm, &payload)?;
-    match scatter_again(found, arguments.addresses(), &payload, root) {
+    let mut found = find(Collective::Scatter, arguments.comm, &payload)?;
+    if found.goes_to_library::<ADAPTS>(Collective::Scatter, (payload, [0; 2])) {
+        return None;
+    }
+    match scatter_again::<ADAPTS>(found, arguments.addresses(), &payload, root) {
         None => other_scatter::<LARGE>(arguments, payload, root),
         code => code,
     }

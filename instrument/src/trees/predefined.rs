@@ -135,9 +135,11 @@ pub(super) struct TreeConstants {
     pub(super) any_source: i32,
     /// `MPI_TAG_UB`, a key of an attribute.
     pub(super) tag_limit_key: usize,
-    /// `MPI_LONG` and `MPI_MAX`.
+    /// `MPI_LONG`, `MPI_MAX`, `MPI_MIN` and `MPI_SUM`.
     pub(super) long: Handle,
     pub(super) max: Handle,
+    pub(super) min: Handle,
+    pub(super) sum: Handle,
     /// `MPI_ERR_TRUNCATE` and `MPI_ERR_OTHER`.
     pub(super) error_truncate: i32,
     pub(super) error_other: i32,
@@ -152,6 +154,8 @@ impl TreeConstants {
                 tag_limit_key: 0,
                 long: find_datum(c"ompi_mpi_long"),
                 max: find_datum(c"ompi_mpi_op_max"),
+                min: find_datum(c"ompi_mpi_op_min"),
+                sum: find_datum(c"ompi_mpi_op_sum"),
                 error_truncate: 15,
                 error_other: 16,
             }),
@@ -160,6 +164,8 @@ impl TreeConstants {
                 tag_limit_key: 0x6440_0001,
                 long: 0x4c00_0807,
                 max: 0x5800_0001,
+                min: 0x5800_0002,
+                sum: 0x5800_0003,
                 error_truncate: 14,
                 error_other: 15,
             }),
@@ -293,6 +299,21 @@ impl Predefined {
         self.kernels.get(&operation)?.get(&datatype).copied()
     }
 
+    /// Whether results of an operation on a type depend on the grouping in which values are combined, or on who
+    /// combines them: sums and products that are rounded, those of one byte, at whose overflow libraries do as
+    /// they please, and all operations of the program.
+    pub(super) fn depends_on_grouping(&self, operation: Handle, datatype: Handle) -> bool {
+        let Some(Some(reduction)) = self.operations.get(&operation) else {
+            return true;
+        };
+        let is_exact = |named: &NamedType| match named.class {
+            Real | Complex | LongDouble | LongComplex => false,
+            _ => named.size > 1,
+        };
+        let adds = matches!(reduction, Reduction::Sum | Reduction::Prod);
+        adds && !self.named_type(datatype).is_some_and(is_exact)
+    }
+
     /// Whether an operation is predefined, or none.
     pub(super) fn is_operation(&self, operation: Handle) -> bool {
         self.operations.contains_key(&operation)
@@ -343,6 +364,18 @@ mod tests {
         assert!(predefined.executed(null, int).is_none() && predefined.is_operation(null));
         assert!(predefined.executed(replace, int).is_none() && predefined.is_operation(replace));
         assert!(!predefined.is_operation(0x9800_0000), "one of the program");
+    }
+
+    #[test]
+    fn sums_that_are_rounded_or_may_overflow_early_depend_on_their_grouping_and_no_others() {
+        let predefined = predefined();
+        let (max, sum, prod) = (0x5800_0001, 0x5800_0003, 0x5800_0004);
+        let (int, double, char, long_double) = (0x4c00_0405, 0x4c00_080b, 0x4c00_0118, 0x4c00_100c);
+        let depends = |operation, datatype| predefined.depends_on_grouping(operation, datatype);
+        assert!(depends(sum, double) && depends(prod, double) && depends(sum, long_double));
+        assert!(depends(sum, char) && !depends(max, char));
+        assert!(!depends(sum, int) && !depends(max, double) && !depends(max, long_double));
+        assert!(depends(0x9800_0000, int), "one of the program");
     }
 
     #[test]

@@ -61,6 +61,7 @@ fn reduction<const LARGE: bool>(arguments: Reduction, root: Option<usize>) -> Op
     };
     let payload = arguments.payload();
     let mut call = begin(collective, arguments.comm, &payload)?;
+    call.arguments.1 = [arguments.operation, root.unwrap_or(0)];
     let (trees, sendbuf, recvbuf) = (call.trees, arguments.sendbuf, arguments.recvbuf);
     let n = count_of::<LARGE>(arguments.count)?;
     let datatype = call.data_type(arguments.datatype)?;
@@ -71,6 +72,10 @@ fn reduction<const LARGE: bool>(arguments: Reduction, root: Option<usize>) -> Op
     };
     let operation = trees.library.handle(arguments.operation);
     let (executor, order) = call.executor(operation, &datatype)?;
+    if !trees.rules.adaptations.is_empty() {
+        let predefined = &trees.predefined;
+        call.depends_on_grouping = predefined.depends_on_grouping(operation, datatype.handle);
+    }
     let gets_result = root.is_none_or(|root| root == call.of.rank);
     let in_place = trees.library.in_place;
     let is_in_place = sendbuf == in_place;
@@ -233,9 +238,15 @@ impl Call {
 
 /// `MPI_Allreduce`.
 #[inline]
-pub(super) fn allreduce<const LARGE: bool>(arguments: Reduction) -> Option<c_int> {
-    let found = find(Collective::Allreduce, arguments.comm, &arguments.payload())?;
-    match allreduce_again::<LARGE>(found, &arguments) {
+pub(super) fn allreduce<const LARGE: bool, const ADAPTS: bool>(
+    arguments: Reduction,
+) -> Option<c_int> {
+    let mut found = find(Collective::Allreduce, arguments.comm, &arguments.payload())?;
+    let others = [arguments.operation, 0];
+    if found.goes_to_library::<ADAPTS>(Collective::Allreduce, (arguments.payload(), others)) {
+        return None;
+    }
+    match allreduce_again::<LARGE, ADAPTS>(found, &arguments) {
         None => reduction::<LARGE>(arguments, None),
         code => code,
     }
@@ -243,9 +254,16 @@ pub(super) fn allreduce<const LARGE: bool>(arguments: Reduction) -> Option<c_int
 
 /// `MPI_Reduce`.
 #[inline]
-pub(super) fn reduce<const LARGE: bool>(arguments: Reduction, root: usize) -> Option<c_int> {
-    let found = find(Collective::Reduce, arguments.comm, &arguments.payload())?;
-    match reduce_again::<LARGE>(found, &arguments, root) {
+pub(super) fn reduce<const LARGE: bool, const ADAPTS: bool>(
+    arguments: Reduction,
+    root: usize,
+) -> Option<c_int> {
+    let mut found = find(Collective::Reduce, arguments.comm, &arguments.payload())?;
+    let others = [arguments.operation, root];
+    if found.goes_to_library::<ADAPTS>(Collective::Reduce, (arguments.payload(), others)) {
+        return None;
+    }
+    match reduce_again::<LARGE, ADAPTS>(found, &arguments, root) {
         None => reduction::<LARGE>(arguments, Some(root)),
         code => code,
     }

@@ -6,25 +6,39 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use collbench_formats::tree::Collective;
 
 use super::active::Trees;
+use super::adaptive::take_call_at_library;
 use super::call::{Reduction, raised};
 use super::moves::{Parts, allgather, barrier, bcast, gather, scatter};
 use super::reductions::{allreduce, reduce};
 
 /// Makes a function that stands in for one of the library: it has the same arguments, and calls it
-/// if the call has no tree.
+/// if the call has no tree. It is made twice: for operations with one tree for each call, and
+/// (`ADAPTS`) for those with several candidates, of which the library may be one.
 macro_rules! replacement {
-    ($name:ident($($argument:ident),*) $replaced:expr) => {
+    ($name:ident($($argument:ident),*) on $comm:expr, |$adapts:ident| $replaced:expr) => {
         mod $name {
             use super::*;
 
             /// The address of the library's function.
             pub(super) static LIBRARY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-            pub(super) extern "C-unwind" fn replacement($($argument: usize),*) -> c_int {
+            pub(super) extern "C-unwind" fn replacement<const $adapts: bool>(
+                $($argument: usize),*
+            ) -> c_int {
                 let replaced: Option<c_int> = $replaced;
                 match replaced {
                     Some(code) => code,
+                    None if $adapts => as_candidate($comm, || library($($argument),*)),
                     None => library($($argument),*),
+                }
+            }
+
+            /// The address of the function for operations with or without candidates.
+            pub(super) fn address(adapts: bool) -> *mut c_void {
+                if adapts {
+                    replacement::<true> as *const () as *mut c_void
+                } else {
+                    replacement::<false> as *const () as *mut c_void
                 }
             }
 
@@ -51,30 +65,33 @@ macro_rules! replacement {
 }
 
 macro_rules! both_widths {
-    ($classic:ident, $large:ident($($argument:ident),*) |$width:ident| $replaced:expr) => {
-        replacement!($classic($($argument),*) {
+    (
+        $classic:ident, $large:ident($($argument:ident),*) on $comm:expr,
+        |$width:ident, $adapts:ident| $replaced:expr
+    ) => {
+        replacement!($classic($($argument),*) on $comm, |$adapts| {
             const $width: bool = false;
             $replaced
         });
-        replacement!($large($($argument),*) {
+        replacement!($large($($argument),*) on $comm, |$adapts| {
             const $width: bool = true;
             $replaced
         });
     };
 }
 
-replacement!(barrier_call(comm) raised(comm, barrier(comm)));
+replacement!(barrier_call(comm) on comm, |ADAPTS| raised(comm, barrier::<ADAPTS>(comm)));
 both_widths!(
     bcast_call,
-    bcast_c_call(buffer, count, datatype, root, comm) | LARGE | {
-        let code = bcast::<LARGE>(buffer, count, datatype, root, comm);
+    bcast_c_call(buffer, count, datatype, root, comm) on comm, |LARGE, ADAPTS| {
+        let code = bcast::<LARGE, ADAPTS>(buffer, count, datatype, root, comm);
         raised(comm, code)
     }
 );
 both_widths!(
     allreduce_call,
-    allreduce_c_call(sendbuf, recvbuf, count, datatype, operation, comm) | LARGE | {
-        let code = allreduce::<LARGE>(Reduction {
+    allreduce_c_call(sendbuf, recvbuf, count, datatype, operation, comm) on comm, |LARGE, ADAPTS| {
+        let code = allreduce::<LARGE, ADAPTS>(Reduction {
             sendbuf,
             recvbuf,
             count,
@@ -87,8 +104,8 @@ both_widths!(
 );
 both_widths!(
     reduce_call,
-    reduce_c_call(sendbuf, recvbuf, count, datatype, operation, root, comm) | LARGE | {
-        let code = reduce::<LARGE>(
+    reduce_c_call(sendbuf, recvbuf, count, datatype, operation, root, comm) on comm, |LARGE, ADAPTS| {
+        let code = reduce::<LARGE, ADAPTS>(
             Reduction {
                 sendbuf,
                 recvbuf,
@@ -106,9 +123,8 @@ both_widths!(
     allgather_call,
     allgather_c_call(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm
-    ) | LARGE
-        | {
-            let code = allgather::<LARGE>(Parts {
+    ) on comm, |LARGE, ADAPTS| {
+            let code = allgather::<LARGE, ADAPTS>(Parts {
                 sendbuf,
                 sendcount,
                 sendtype,
@@ -124,9 +140,8 @@ both_widths!(
     gather_call,
     gather_c_call(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm
-    ) | LARGE
-        | {
-            let code = gather::<LARGE>(
+    ) on comm, |LARGE, ADAPTS| {
+            let code = gather::<LARGE, ADAPTS>(
                 Parts {
                     sendbuf,
                     sendcount,
@@ -145,9 +160,8 @@ both_widths!(
     scatter_call,
     scatter_c_call(
         sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm
-    ) | LARGE
-        | {
-            let code = scatter::<LARGE>(
+    ) on comm, |LARGE, ADAPTS| {
+            let code = scatter::<LARGE, ADAPTS>(
                 Parts {
                     sendbuf,
                     sendcount,
@@ -162,9 +176,24 @@ both_widths!(
             raised(comm, code)
         }
 );
-replacement!(free_call(comm) forget_at(comm));
-replacement!(disconnect_call(comm) forget_at(comm));
-replacement!(finalize_call() end());
+replacement!(free_call(comm) on comm, |ADAPTS| forget_at(comm));
+replacement!(disconnect_call(comm) on comm, |ADAPTS| forget_at(comm));
+replacement!(finalize_call() on 0, |ADAPTS| end());
+
+/// Calls the library, which may be the candidate whose turn it is on this communicator.
+#[inline]
+fn as_candidate(comm: usize, library: impl FnOnce() -> c_int) -> c_int {
+    let of = take_call_at_library();
+    let code = library();
+    // After an error the communicator may be freed; the call counts as made when the next one begins.
+    if let (0, Some(of), Some(trees)) = (code, of, Trees::active()) {
+        // SAFETY: they exist until the program frees the communicator, which it does after this call.
+        let of_communicator = unsafe { &mut *trees.of_communicator(comm) };
+        let is_crowded = trees.world.hosts.is_crowded;
+        of_communicator.adaptive.ended_at_library(of, is_crowded);
+    }
+    code
+}
 
 /// Forgets the communicator whose handle is at this address, before the library frees it: after
 /// that, another thread may get the same handle.
@@ -201,18 +230,14 @@ pub(super) fn replace(name: &CStr, address: *mut c_void) -> *mut c_void {
         ($($text:literal $collective:ident $module:ident;)*) => {
             match name.to_bytes() {
                 $($text if is_named(Collective::$collective) => {
-                    ($module::replacement as *const () as *mut c_void, &$module::LIBRARY)
+                    let adapts = trees.world.adapts(Collective::$collective);
+                    ($module::address(adapts), &$module::LIBRARY)
                 })*
-                b"PMPI_Comm_free" => {
-                    (free_call::replacement as *const () as *mut c_void, &free_call::LIBRARY)
+                b"PMPI_Comm_free" => (free_call::address(false), &free_call::LIBRARY),
+                b"PMPI_Comm_disconnect" => {
+                    (disconnect_call::address(false), &disconnect_call::LIBRARY)
                 }
-                b"PMPI_Comm_disconnect" => (
-                    disconnect_call::replacement as *const () as *mut c_void,
-                    &disconnect_call::LIBRARY,
-                ),
-                b"PMPI_Finalize" => {
-                    (finalize_call::replacement as *const () as *mut c_void, &finalize_call::LIBRARY)
-                }
+                b"PMPI_Finalize" => (finalize_call::address(false), &finalize_call::LIBRARY),
                 _ => return address,
             }
         };

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use collbench_formats::tree::TreeRules;
+use collbench_formats::tree::{Adaptation, Collective, TreeRules};
 use collbench_paths::MpiWorld;
 
+use super::adapt_log::AdaptLog;
 use super::hosts::Hosts;
 use super::predefined::{Predefined, TreeConstants};
 use super::tags::Tags;
@@ -27,11 +28,31 @@ pub(super) struct World {
     pub(super) tags: Mutex<Tags>,
     /// Bytes of memory that the trees of this process take.
     pub(super) bytes: AtomicUsize,
+    /// Where decisions about candidates are written; `None`: nowhere.
+    pub(super) log: Option<AdaptLog>,
     /// Whether the user was told that a communicator has no trees.
     pub(super) was_told: AtomicBool,
 }
 
 impl World {
+    /// The adaptation whose candidate a rule is; `None` of others.
+    pub(super) fn adaptation_of(&self, rule: usize) -> Option<usize> {
+        let has_it = |adaptation: &Adaptation| {
+            let first = adaptation.first as usize;
+            (first..first + adaptation.n_rules as usize).contains(&rule)
+        };
+        self.rules.adaptations.iter().position(has_it)
+    }
+
+    /// Whether there are several candidates for calls of an operation.
+    pub(super) fn adapts(&self, collective: Collective) -> bool {
+        let mut adaptations = self.rules.adaptations.iter();
+        adaptations.any(|adaptation| {
+            let rule = &self.rules.rules[adaptation.first as usize];
+            rule.calls.operations.contains(&collective)
+        })
+    }
+
     pub(super) fn tags(&self) -> MutexGuard<'_, Tags> {
         self.tags.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use collbench_formats::tree::{DescribedHost, HostGroup, Level, TreeRules, Waiting};
+use collbench_formats::tree::{Adaptation, DescribedHost, HostGroup, Level, TreeRules, Waiting};
 use collbench_text::inert;
 use collbench_trees::wrappers::host_fits;
 use toml::Spanned;
@@ -31,6 +31,8 @@ const KEYS: [&str; 6] = ["version", "wait", "site", "switch", "host", "tree"];
 pub struct TreeFile {
     /// What it says.
     pub rules: TreeRules,
+    /// Its text.
+    pub text: String,
     /// The hosts that it names, with their places.
     pub hosts: Vec<NamedHost>,
     /// What is right, and yet not what somebody can have meant.
@@ -131,7 +133,10 @@ impl TreeFile {
         let file = reader.file(&document, folder);
         let mut problems = reader.problems;
         if problems.is_empty() {
-            return Ok(file);
+            return Ok(Self {
+                text: text.to_owned(),
+                ..file
+            });
         }
         problems.sort_by_key(|problem| (problem.line, problem.column));
         Err(Problems(problems))
@@ -169,6 +174,7 @@ impl Reader<'_> {
         }
         let mut file = TreeFile {
             rules: TreeRules::default(),
+            text: String::new(),
             hosts: Vec::new(),
             remarks: Vec::new(),
         };
@@ -183,20 +189,26 @@ impl Reader<'_> {
             self.described(value, folder, &mut file);
         }
         file.rules.wait = table.get("wait").and_then(|value| self.waiting(value));
-        let mut rules = Vec::new();
+        let mut found_trees = Vec::new();
         let trees = table.get("tree").map(|value| self.tables(value, "tree"));
         if trees.as_ref().is_none_or(Vec::is_empty) && self.problems.is_empty() {
             let remedy = "add [[tree]] with operations and a shape";
             self.wrong::<()>(0..0, "a file without trees", remedy);
         }
+        let mut first = 0;
         for value in trees.unwrap_or_default() {
-            if let Some(found) = self.rule(value) {
+            if let Some(found) = self.tree(value) {
                 file.hosts.extend(found.hosts);
-                rules.push((found.rule, value.span()));
+                let adaptation = found.adaptation.into_iter();
+                let adaptations = adaptation.map(|of| Adaptation { first, ..of });
+                file.rules.adaptations.extend(adaptations);
+                first += found.rules.len() as u32;
+                found_trees.push(found.rules);
             }
         }
-        file.remarks = unused(&self.text, &rules);
-        file.rules.rules = rules.into_iter().map(|(rule, _)| rule).collect();
+        file.remarks = unused(&self.text, &found_trees);
+        let rules = found_trees.into_iter().flatten();
+        file.rules.rules = rules.map(|(rule, _)| rule).collect();
         file
     }
 

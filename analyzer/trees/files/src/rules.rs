@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use collbench_formats::tree::{
-    Calls, Collective, Collectors, CollectorsOfKinds, Form, Level, Rule, Shape, Shaped, WrapperKind,
+    Adaptation, Calls, Collective, Collectors, CollectorsOfKinds, Form, Level, LibraryCandidate,
+    Results, Rule, Shape, Shaped, WrapperKind,
 };
 use toml::Spanned;
 use toml::de::DeValue;
@@ -13,7 +14,7 @@ use crate::hosts::NamedHost;
 use crate::problem::{Lines, Problem, one_of, suggestion};
 use crate::shapes::{LEVELS, SHAPES, shape_of};
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "operations",
     "size",
     "bytes",
@@ -23,26 +24,179 @@ const KEYS: [&str; 9] = [
     "hosts",
     "collectors",
     "node",
+    "adapt",
+    "candidate",
 ];
+/// Keys of a candidate: what may differ between trees for the same calls.
+const CANDIDATE_KEYS: [&str; 5] = ["shape", "root", "hosts", "collectors", "node"];
+/// Most candidates of a tree.
+const MAX_CANDIDATES: usize = 8;
 
-/// A rule, and the hosts that it names.
-pub(crate) struct FoundRule {
-    pub(crate) rule: Rule,
+/// The rules of a `[[tree]]`, the hosts that they name, and what is said of its candidates.
+pub(crate) struct FoundTree {
+    pub(crate) rules: Vec<(Rule, Range<usize>)>,
     pub(crate) hosts: Vec<NamedHost>,
+    /// Its `first` is not known here.
+    pub(crate) adaptation: Option<Adaptation>,
+}
+
+/// What calls a tree is for, as it is written.
+struct WrittenCalls {
+    operations: Vec<At<Collective>>,
+    sizes: Option<(u32, u32)>,
+    bytes: Option<(u64, u64)>,
+    across: Option<Level>,
 }
 
 impl Reader<'_> {
     /// A `[[tree]]`.
-    pub(crate) fn rule(&mut self, value: &Spanned<DeValue<'_>>) -> Option<FoundRule> {
+    pub(crate) fn tree(&mut self, value: &Spanned<DeValue<'_>>) -> Option<FoundTree> {
         let n_problems = self.problems.len();
         let table = self.table(value, "a tree", &KEYS)?;
-        let line = self.line(&table.span);
-        let operations = self.operations(&table);
-        let sizes = table.get("size").and_then(|value| self.sizes(value));
-        let bytes = table.get("bytes").and_then(|value| self.bytes(value));
-        let across = table.get("across").and_then(|value| self.across(value));
+        let calls = WrittenCalls {
+            operations: self.operations(&table),
+            sizes: table.get("size").and_then(|value| self.sizes(value)),
+            bytes: table.get("bytes").and_then(|value| self.bytes(value)),
+            across: table.get("across").and_then(|value| self.across(value)),
+        };
         let collectors = table.get("collectors");
         let collectors = collectors.and_then(|value| self.collectors_of_kinds(value));
+        let collectors = collectors.unwrap_or(CollectorsOfKinds::uniform(Collectors::ALL));
+        let mut found = FoundTree {
+            rules: Vec::new(),
+            hosts: Vec::new(),
+            adaptation: self.adaptation(&table),
+        };
+        match table.get("candidate") {
+            None if table.get("adapt").is_some() => {
+                let remedy = "write each tree as [[tree.candidate]] with a shape";
+                return self.wrong(table.key("adapt"), "\"adapt\" without candidates", remedy);
+            }
+            None => self.rule(&table, &calls, collectors, &mut found)?,
+            Some(candidates) => {
+                self.candidates(candidates, &table, &calls, collectors, &mut found);
+            }
+        }
+        (self.problems.len() == n_problems).then_some(found)
+    }
+
+    /// The `[[tree.candidate]]`s of a tree.
+    fn candidates(
+        &mut self,
+        value: &Spanned<DeValue<'_>>,
+        tree: &Table<'_>,
+        calls: &WrittenCalls,
+        collectors: CollectorsOfKinds,
+        found: &mut FoundTree,
+    ) {
+        for key in ["shape", "root", "hosts", "node"] {
+            if tree.get(key).is_some() {
+                let what = format!("\"{key}\" for a tree with candidates");
+                let remedy = "write it into each [[tree.candidate]]";
+                self.wrong::<()>(tree.key(key), what, remedy);
+            }
+        }
+        for candidate in self.list(value, "candidates") {
+            let Some(table) = self.table(candidate, "a candidate", &CANDIDATE_KEYS) else {
+                continue;
+            };
+            let own = table.get("collectors");
+            let own = own.and_then(|value| self.collectors_of_kinds(value));
+            self.rule(&table, calls, own.unwrap_or(collectors), found);
+        }
+        let key = tree.key("candidate");
+        let Some(adaptation) = &mut found.adaptation else {
+            if tree.get("adapt").is_none() {
+                let remedy =
+                    "add adapt = {}, or leave one of them and write its keys into the tree";
+                self.wrong::<()>(key, "candidates without \"adapt\"", remedy);
+            }
+            return;
+        };
+        adaptation.n_rules = found.rules.len() as u32;
+        let has_library = adaptation.library != LibraryCandidate::No;
+        match found.rules.len() {
+            1 if !has_library => {
+                let remedy = "add another [[tree.candidate]], or library = true to adapt";
+                self.wrong::<()>(key, "one candidate", remedy);
+            }
+            n if n > MAX_CANDIDATES => {
+                let what = format!("{n} candidates");
+                self.wrong::<()>(key, what, format!("leave at most {MAX_CANDIDATES}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// The value of `adapt`: what may be done about several candidates.
+    fn adaptation(&mut self, tree: &Table<'_>) -> Option<Adaptation> {
+        /// In millionths.
+        const DEFAULT_COST: u32 = 20_000;
+        const MOST_COST: f64 = 0.5;
+        let value = tree.get("adapt")?;
+        let table = self.table(value, "adapt", &["library", "cost", "results"])?;
+        let library = match table.get("library").map(Spanned::get_ref) {
+            None | Some(DeValue::Boolean(false)) => LibraryCandidate::No,
+            Some(DeValue::Boolean(true)) => LibraryCandidate::Last,
+            Some(DeValue::String(text)) if text.as_ref() == "first" => LibraryCandidate::First,
+            Some(_) => {
+                let place = table.get("library").map_or(0..0, Spanned::span);
+                let remedy = "expected true, false or \"first\"";
+                return self.wrong(place, "an unknown value of \"library\"", remedy);
+            }
+        };
+        let cost = match table.get("cost") {
+            None => DEFAULT_COST,
+            Some(value) => {
+                let number = match value.get_ref() {
+                    DeValue::Float(number) => number.as_str().parse().ok(),
+                    DeValue::Integer(number) => number.as_str().parse().ok(),
+                    _ => None,
+                };
+                match number.filter(|cost: &f64| (0.0..=MOST_COST).contains(cost)) {
+                    Some(cost) => (cost * 1e6).round() as u32,
+                    None => {
+                        let found = format!("{} instead of a cost", kind_of(value));
+                        let remedy = "expected a share of the time in these calls from 0 to 0.5, such as 0.02";
+                        return self.wrong(value.span(), found, remedy);
+                    }
+                }
+            }
+        };
+        let results = match table.get("results") {
+            None => Results::Same,
+            Some(value) => {
+                let given = self.string(value, "\"same\" or \"any\"")?;
+                match given.value.as_str() {
+                    "same" => Results::Same,
+                    "any" => Results::Any,
+                    other => {
+                        let found = format!("\"{}\" for results", shown(other));
+                        let names = ["same", "any"].into_iter();
+                        return self.wrong(given.span, found, suggestion(other, names));
+                    }
+                }
+            }
+        };
+        Some(Adaptation {
+            line: self.line(&tree.span),
+            first: 0,
+            n_rules: 0,
+            library,
+            cost,
+            results,
+        })
+    }
+
+    /// The rule of a tree or of one of its candidates, by its shape or nodes in `table`.
+    fn rule(
+        &mut self,
+        table: &Table<'_>,
+        calls: &WrittenCalls,
+        collectors: CollectorsOfKinds,
+        found: &mut FoundTree,
+    ) -> Option<()> {
+        let n_problems = self.problems.len();
         let hosts = match table.get("hosts") {
             Some(value) => self.strings(value, "the name of a host"),
             None => Vec::new(),
@@ -53,7 +207,7 @@ impl Reader<'_> {
         let form = match (table.get("shape"), table.get("node")) {
             (Some(shape), None) => {
                 let joins = self.joins(shape)?;
-                self.check_shaped(&joins, &operations, &root, sizes);
+                self.check_shaped(&joins, &calls.operations, &root, calls.sizes);
                 Form::Shaped(Shaped {
                     joins,
                     root: root.map(|root| root.value as u32),
@@ -68,7 +222,7 @@ impl Reader<'_> {
                         self.wrong::<()>(table.key(key), found, remedy);
                     }
                 }
-                Form::Nodes(self.nodes(nodes, &table.span, &operations, sizes)?)
+                Form::Nodes(self.nodes(nodes, &table.span, &calls.operations, calls.sizes)?)
             }
             (Some(_), Some(_)) => {
                 let found = "a shape and nodes for one tree";
@@ -87,22 +241,24 @@ impl Reader<'_> {
                 let n = n_ranks(nodes);
                 (n, n)
             }
-            Form::Shaped(_) => sizes.unwrap_or((1, u32::MAX)),
+            Form::Shaped(_) => calls.sizes.unwrap_or((1, u32::MAX)),
         };
         let rule = Rule {
-            line,
+            line: self.line(&table.span),
             calls: Calls {
-                operations: operations.into_iter().map(|of| of.value).collect(),
+                operations: calls.operations.iter().map(|of| of.value).collect(),
                 ranks: sizes,
-                bytes: bytes.unwrap_or((0, u64::MAX)),
-                across,
+                bytes: calls.bytes.unwrap_or((0, u64::MAX)),
+                across: calls.across,
             },
             form,
-            collectors: collectors.unwrap_or(CollectorsOfKinds::uniform(Collectors::ALL)),
+            collectors,
         };
-        let named = |host: &At<String>| NamedHost::of(&self.text, host);
-        let hosts = hosts.iter().map(named).collect();
-        (self.problems.len() == n_problems).then_some(FoundRule { rule, hosts })
+        found
+            .hosts
+            .extend(hosts.iter().map(|host| NamedHost::of(&self.text, host)));
+        found.rules.push((rule, table.span.clone()));
+        Some(())
     }
 
     fn operations(&mut self, table: &Table<'_>) -> Vec<At<Collective>> {
@@ -279,35 +435,46 @@ fn n_ranks(nodes: &[collbench_formats::tree::Node]) -> u32 {
         .count() as u32
 }
 
-/// Rules that are never used, since an earlier one is for all their calls.
-pub(crate) fn unused(text: &Lines<'_>, rules: &[(Rule, Range<usize>)]) -> Vec<Problem> {
+/// A tree of the file: its rules, more than one if it has candidates, with their places.
+pub(crate) type RulesOfTree = Vec<(Rule, Range<usize>)>;
+
+/// Trees that are never used, since an earlier one is for all their calls, and candidates that another one repeats.
+pub(crate) fn unused(text: &Lines<'_>, trees: &[RulesOfTree]) -> Vec<Problem> {
     let mut unused = Vec::new();
-    for (at, (rule, span)) in rules.iter().enumerate() {
-        let has_all = |earlier: &&(Rule, Range<usize>)| {
-            let (calls, of) = (&earlier.0.calls, &rule.calls);
-            let always_fits = match &earlier.0.form {
-                Form::Shaped(form) => form.root.is_none() && form.hosts.is_empty(),
-                Form::Nodes(_) => true,
-            };
-            always_fits
-                && of.operations.iter().all(|of| calls.operations.contains(of))
-                && calls.ranks.0 <= of.ranks.0
-                && calls.ranks.1 >= of.ranks.1
-                && calls.bytes.0 <= of.bytes.0
-                && calls.bytes.1 >= of.bytes.1
-                && (calls.across.is_none() || calls.across == of.across)
-        };
-        if let Some((earlier, _)) = rules[..at].iter().find(has_all) {
-            unused.push(Problem::at(
-                text,
-                span.clone(),
-                format!(
+    for (at, tree) in trees.iter().enumerate() {
+        let earlier: Vec<&Rule> = trees[..at].iter().flatten().map(|(rule, _)| rule).collect();
+        for (nth, (rule, span)) in tree.iter().enumerate() {
+            let mut before = tree[..nth].iter();
+            if let Some((same, _)) = before.find(|(other, _)| other.form == rule.form) {
+                let found = format!("the same tree as that of line {}", same.line);
+                let remedy = "leave one of both candidates out";
+                unused.push(Problem::at(text, span.clone(), found, remedy));
+            }
+            if let Some(earlier) = earlier.iter().find(|earlier| covers(earlier, rule)) {
+                let found = format!(
                     "never used: the tree of line {} is for all these calls",
                     earlier.line
-                ),
-                "put it before that one, or restrict one of them by size or bytes",
-            ));
+                );
+                let remedy = "put it before that one, or restrict one of them by size or bytes";
+                unused.push(Problem::at(text, span.clone(), found, remedy));
+            }
         }
     }
     unused
+}
+
+/// Whether a rule always fits the calls of another one.
+fn covers(rule: &Rule, other: &Rule) -> bool {
+    let (calls, of) = (&rule.calls, &other.calls);
+    let always_fits = match &rule.form {
+        Form::Shaped(form) => form.root.is_none() && form.hosts.is_empty(),
+        Form::Nodes(_) => true,
+    };
+    always_fits
+        && of.operations.iter().all(|of| calls.operations.contains(of))
+        && calls.ranks.0 <= of.ranks.0
+        && calls.ranks.1 >= of.ranks.1
+        && calls.bytes.0 <= of.bytes.0
+        && calls.bytes.1 >= of.bytes.1
+        && (calls.across.is_none() || calls.across == of.across)
 }

@@ -13,20 +13,32 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use collbench_files::Folder;
 use collbench_formats::encode_meta;
-use collbench_formats::tree::TreeRules;
+use collbench_formats::tree::{Adapting, Policy, Results, TreeRules};
 use collbench_instrument::{LauncherRank, Settings, host_name, launched_job};
 use collbench_text::inert;
 use collbench_tree_files::{Problem, TreeFile};
 
 use super::tell;
 
+/// What the user asks for where there are several candidates.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) policy: Policy,
+    /// The file to which decisions are to be written.
+    pub(super) log: Option<&'a Path>,
+}
+
 /// What a tree file says. Its remarks go to stderr. `can_look_up`: hosts of the job have addresses
 /// here.
 ///
 /// # Errors
 /// If it cannot be read, is wrong, or names hosts that are not there.
-pub(super) fn rules_of(path: &Path, can_look_up: bool) -> anyhow::Result<TreeRules> {
-    let file = TreeFile::read(path)?;
+pub(super) fn rules_of(
+    path: &Path,
+    can_look_up: bool,
+    asked: &Asked<'_>,
+) -> anyhow::Result<TreeRules> {
+    let mut file = TreeFile::read(path)?;
     let unknown = unknown_hosts(&file, can_look_up);
     if !unknown.is_empty() {
         bail!("{}", listed(path, &unknown));
@@ -34,7 +46,43 @@ pub(super) fn rules_of(path: &Path, can_look_up: bool) -> anyhow::Result<TreeRul
     if !file.remarks.is_empty() {
         tell(&listed(path, &file.remarks));
     }
+    file.rules.adapting = Adapting {
+        policy: asked.policy,
+        log: asked.log.and_then(|log| begin_log(log, &file)),
+    };
+    let adaptations = &file.rules.adaptations;
+    if asked.policy != Policy::Off && adaptations.iter().any(|of| of.results == Results::Any) {
+        let path = inert::path(path);
+        tell(&format!(
+            "{path}: with results = \"any\", floating-point sums and products may differ in their last digits from \
+             run to run"
+        ));
+    }
     Ok(file.rules)
+}
+
+/// Begins a log of decisions; its absolute path. What cannot be written is said, and the program runs without.
+fn begin_log(path: &Path, file: &TreeFile) -> Option<String> {
+    let begun = std::fs::write(path, collbench_adapt::first_lines(&file.text));
+    let absolute = begun.and_then(|()| path.canonicalize());
+    let shown = inert::path(path);
+    match absolute.map(|path| path.into_os_string().into_string()) {
+        Ok(Ok(path)) => {
+            if file.rules.adaptations.is_empty() {
+                tell(&format!(
+                    "{shown}: nothing will be written, as no tree has candidates"
+                ));
+            }
+            return Some(path);
+        }
+        Ok(Err(_)) => tell(&format!(
+            "{shown}: not UTF-8; decisions about trees are not written down"
+        )),
+        Err(error) => tell(&format!(
+            "{shown}: {error}; decisions about trees are not written down"
+        )),
+    }
+    None
 }
 
 /// One line for each of the problems.

@@ -1,0 +1,357 @@
+//! Calls for which the tree file has several candidates: which of them a call uses, and how long it takes.
+//!
+//! The calls of a communicator with the same [`Key`] are numbered on each process; which candidate a call
+//! has follows from its number and a plan that all processes have ([`collbench_adapt`]). A key consists of what
+//! MPI makes equal on all processes, so all use the same candidate in the same call, though nothing is exchanged between
+//! control points.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::time::Instant;
+
+use collbench_adapt::{Controller, Follower, Next, Options, Plan, Step};
+use collbench_formats::tree::{
+    Adaptation, Collective, LibraryCandidate, Policy, Results, Wrappers,
+};
+use collbench_schedules::own_trees::{TreeCall, grouping};
+use collbench_trees::wrappers::{Members, Order, resolve};
+
+use super::last_calls::Payload;
+use super::world::World;
+use crate::host::mix;
+
+/// Most keys of a communicator: with roots that change in turn, for example, later ones use the first candidate.
+const MAX_KEYS: usize = 64;
+
+/// Calls that are alike: what candidates take for one of them says something about the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) collective: Collective,
+    /// Index of the [`Adaptation`].
+    pub(super) adaptation: usize,
+    /// Binary digits of the payload of a rank, bytes: 8 to 15 bytes have 4.
+    pub(super) size_class: u32,
+    pub(super) root: Option<u32>,
+    pub(super) order: Order,
+    /// Whether the result depends on the grouping in which values are combined.
+    pub(super) depends_on_grouping: bool,
+}
+
+/// What can execute a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Candidate {
+    Library,
+    /// The tree of the rule with this index.
+    Tree(usize),
+}
+
+/// Calls with the same key.
+#[derive(Debug)]
+pub(super) struct AdaptiveCalls {
+    pub(super) key: Key,
+    pub(super) candidates: Vec<Candidate>,
+    /// Where its calls are in the plan; `None`: all have the first candidate.
+    pub(super) follower: Option<Follower>,
+    /// At the process that decides.
+    pub(super) controller: Option<Controller>,
+    /// How long the last control point has taken, ns.
+    pub(super) control_ns: i64,
+    /// The call that is under way.
+    under_way: Option<(Step, Option<Instant>)>,
+    /// How often this thread has lost its core, at the beginning of the block.
+    interruptions: i64,
+}
+
+/// Calls that need no look at the plan: the next ones of an operation are executed as the last one was.
+#[derive(Debug, Clone, Copy, Default)]
+struct Straight {
+    /// How many are left, and how many there were.
+    left: u32,
+    granted: u32,
+    /// Index of the key; `None`: the last call had none.
+    of: Option<usize>,
+    is_to_library: bool,
+    /// The arguments of the last call that has looked at the plan.
+    arguments: Arguments,
+}
+
+/// What a call is known by: payload, operation and root.
+pub(super) type Arguments = (Payload, [usize; 2]);
+
+/// The calls of a communicator for which there are several candidates.
+#[derive(Debug, Default)]
+pub(super) struct Adaptive {
+    pub(super) calls: Vec<AdaptiveCalls>,
+    /// By [`Collective`].
+    straight: [Straight; Collective::ALL.len()],
+}
+
+thread_local! {
+    /// Index of the key of the call that the MPI library is to execute as a candidate.
+    static AT_LIBRARY: Cell<Option<usize>> = const { Cell::new(None) };
+    /// Whether the library has told the error handler of the program what this call returns.
+    static WAS_RAISED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The key of the call that goes to the library now, if it does so as a candidate.
+#[inline]
+pub(super) fn take_call_at_library() -> Option<usize> {
+    AT_LIBRARY.take()
+}
+
+/// Whether the library has told the error handler what the call that now ends returns.
+pub(super) fn take_whether_raised() -> bool {
+    WAS_RAISED.take()
+}
+
+impl Adaptive {
+    /// Whether the next call of an operation is executed over the tree of the last one, without a look at the plan;
+    /// then it counts as made.
+    #[inline(always)]
+    pub(super) fn goes_straight(&mut self, collective: Collective) -> bool {
+        let straight = &mut self.straight[collective as usize];
+        match straight.left.checked_sub(1) {
+            Some(left) if !straight.is_to_library => {
+                straight.left = left;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a call goes to the library as the last one of the operation did, without a look at the plan; then it
+    /// counts as made.
+    #[inline]
+    pub(super) fn goes_to_library(&mut self, collective: Collective, arguments: Arguments) -> bool {
+        let straight = &mut self.straight[collective as usize];
+        if !straight.is_to_library {
+            return false;
+        }
+        match straight.left.checked_sub(1) {
+            Some(left) if straight.arguments == arguments => {
+                straight.left = left;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A call of an operation looks at the plan: what went straight before is counted.
+    pub(super) fn settle(&mut self, collective: Collective, arguments: Arguments) {
+        let straight = &mut self.straight[collective as usize];
+        if let Some(of) = straight.of
+            && let Some(follower) = &mut self.calls[of].follower
+        {
+            follower.made_plain(straight.granted - straight.left);
+        }
+        *straight = Straight {
+            arguments,
+            ..Straight::default()
+        };
+    }
+
+    /// The next calls of an operation may go straight to where this one went, so often.
+    fn grant(
+        &mut self,
+        collective: Collective,
+        of: Option<usize>,
+        calls: u32,
+        is_to_library: bool,
+    ) {
+        let straight = &mut self.straight[collective as usize];
+        *straight = Straight {
+            left: calls,
+            granted: calls,
+            of,
+            is_to_library,
+            arguments: straight.arguments,
+        };
+    }
+
+    /// The next calls of an operation may go straight over the tree of this one, which has no other candidates.
+    pub(super) fn grant_all(&mut self, collective: Collective) {
+        self.grant(collective, None, u32::MAX, false);
+    }
+
+    /// The calls with a key; `None` before the first one.
+    pub(super) fn find(&self, key: &Key) -> Option<usize> {
+        self.calls.iter().position(|calls| calls.key == *key)
+    }
+
+    /// The first call with a key. `bytes`: its payload of each rank. `rank`: that of this process.
+    pub(super) fn add(
+        &mut self,
+        trees: &World,
+        (key, bytes): (Key, u64),
+        rank: u32,
+        members: Members<'_>,
+    ) -> usize {
+        let adaptation = &trees.rules.adaptations[key.adaptation];
+        let candidates = candidates(trees, adaptation, (&key, bytes), members);
+        let is_adapted = candidates.len() > 1 && self.calls.len() < MAX_KEYS;
+        let parts = [
+            key.collective as u64,
+            u64::from(key.size_class),
+            u64::from(key.root.unwrap_or(0)),
+            members.places.len() as u64,
+        ];
+        let options = Options {
+            n_candidates: candidates.len(),
+            cost: f64::from(adaptation.cost) / 1e6,
+            waits_for_all: !key.collective.has_root(),
+            is_crowded: trees.hosts.is_crowded,
+            may_switch: trees.rules.adapting.policy != Policy::Log,
+            seed: mix(&parts),
+        };
+        let plan = || Plan::first(options.n_candidates, options.seed);
+        self.calls.push(AdaptiveCalls {
+            key,
+            follower: is_adapted.then(|| Follower::new(plan())),
+            controller: (is_adapted && rank == 0).then(|| Controller::new(options)),
+            candidates,
+            control_ns: 0,
+            under_way: None,
+            interruptions: 0,
+        });
+        self.calls.len() - 1
+    }
+
+    /// Begins the next call with a key; `None` if its plan has ended. A call that was begun and not ended, because an
+    /// error or an exception has ended it, counts as made.
+    pub(super) fn begin(&mut self, of: usize, is_crowded: bool) -> Option<Candidate> {
+        if self.calls[of].under_way.is_some() {
+            self.end(of, false, is_crowded);
+        }
+        let calls = &mut self.calls[of];
+        let Some(follower) = &calls.follower else {
+            return Some(calls.candidates[0]);
+        };
+        let Next::Call(step) = follower.next() else {
+            return None;
+        };
+        if step.begins && !is_crowded {
+            calls.interruptions = n_interruptions();
+        }
+        calls.under_way = Some((step, None));
+        Some(calls.candidates[usize::from(step.candidate)])
+    }
+
+    /// The call that was begun is executed from here on: what it needed before that is not its time.
+    pub(super) fn start(&mut self, of: usize) {
+        if let Some((step, begin)) = &mut self.calls[of].under_way {
+            *begin = step.is_timed.then(Instant::now);
+        }
+    }
+
+    fn end(&mut self, of: usize, is_executed: bool, is_crowded: bool) -> u32 {
+        let calls = &mut self.calls[of];
+        let (Some((step, begin)), Some(follower)) = (calls.under_way.take(), &mut calls.follower)
+        else {
+            // There is one candidate.
+            return u32::MAX;
+        };
+        let time = begin.filter(|_| is_executed).map(|begin| begin.elapsed());
+        let time_ns = time.map(|time| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+        let was_interrupted = step.ends && !is_crowded && n_interruptions() > calls.interruptions;
+        // A sum over all processes must not overflow.
+        follower.made(time_ns.map(|time| time.min(1 << 40)), was_interrupted);
+        step.plain
+    }
+
+    /// A call over a tree has ended; not `is_executed`: the candidate could not execute it.
+    pub(super) fn ended(&mut self, of: usize, is_executed: bool, is_crowded: bool) {
+        let plain = self.end(of, is_executed, is_crowded);
+        if is_executed {
+            self.grant(self.calls[of].key.collective, Some(of), plain, false);
+        }
+    }
+
+    /// The call that was begun goes to the library: [`take_call_at_library`] says so to whom calls it.
+    pub(super) fn start_at_library(&mut self, of: usize) {
+        AT_LIBRARY.set(Some(of));
+        self.start(of);
+    }
+
+    /// The library has executed a call.
+    pub(super) fn ended_at_library(&mut self, of: usize, is_crowded: bool) {
+        let plain = self.end(of, true, is_crowded);
+        self.grant(self.calls[of].key.collective, Some(of), plain, true);
+    }
+
+    /// The error of a call at whose control point the library has failed.
+    pub(super) fn raised(code: c_int) -> c_int {
+        WAS_RAISED.set(true);
+        code
+    }
+}
+
+/// What can execute calls with a key, in this order: the same on all processes.
+fn candidates(
+    trees: &World,
+    adaptation: &Adaptation,
+    (key, bytes): (&Key, u64),
+    members: Members<'_>,
+) -> Vec<Candidate> {
+    let first = adaptation.first as usize;
+    let rules = first..first + adaptation.n_rules as usize;
+    let fitting = rules.filter_map(|rule| {
+        let tree = resolve(&trees.rules.rules[rule], key.root, key.order, members).ok()?;
+        Some((rule, tree))
+    });
+    let mut fitting: Vec<(usize, Wrappers)> = fitting.collect();
+    let is_strict = key.depends_on_grouping && adaptation.results == Results::Same;
+    if is_strict {
+        if adaptation.library == LibraryCandidate::First {
+            return vec![Candidate::Library];
+        }
+        if let Some((_, reference)) = fitting.first().cloned() {
+            fitting.retain(|(_, tree)| is_same_expression(&reference, tree, (key, bytes)));
+        }
+    }
+    let mut candidates: Vec<Candidate> = fitting.iter().map(|of| Candidate::Tree(of.0)).collect();
+    match adaptation.library {
+        LibraryCandidate::First => candidates.insert(0, Candidate::Library),
+        LibraryCandidate::Last if !is_strict => candidates.push(Candidate::Library),
+        _ if candidates.is_empty() => candidates.push(Candidate::Library),
+        LibraryCandidate::Last | LibraryCandidate::No => {}
+    }
+    if trees.rules.adapting.policy == Policy::Off {
+        candidates.truncate(1);
+    }
+    candidates
+}
+
+/// Whether two trees combine the values of all ranks in the same order and grouping, so that sums are rounded alike.
+fn is_same_expression(one: &Wrappers, other: &Wrappers, (key, bytes): (&Key, u64)) -> bool {
+    let nodes = |tree: &Wrappers| -> Vec<_> {
+        let wrappers = tree.all().iter();
+        wrappers
+            .map(|of| (of.kind, of.owner, of.contributors.clone()))
+            .collect()
+    };
+    if nodes(one) == nodes(other) {
+        return true;
+    }
+    if key.order == Order::OfRanks {
+        // Where runs of ranks meet depends on more than the tree.
+        return false;
+    }
+    let call = TreeCall {
+        collective: key.collective,
+        root: key.root.unwrap_or(0),
+        bytes,
+        element_bytes: 1,
+    };
+    let [one, other] = [one, other].map(|tree| grouping(tree, &call).ok().flatten());
+    one.zip(other)
+        .is_some_and(|(one, other)| one.has_same_bits_as(&other))
+}
+
+/// How often this thread has lost its core to another one.
+fn n_interruptions() -> i64 {
+    // SAFETY: all zeros are a valid value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel stores the usage there.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    usage.ru_nivcsw
+}

@@ -1,0 +1,117 @@
+//! Several candidates for the same calls, and others all the time, at random.
+
+use std::collections::BTreeSet;
+
+use collbench_adapt::read_log;
+use collbench_tests::{Job, Workspace, have, long_or, program};
+
+use super::tree_file;
+
+/// Candidates for all operations, the library among them.
+const ALL: &str = "\
+[[tree]]
+operations = ['allreduce', 'barrier', 'allgather']
+adapt = { library = true }
+candidate = [{ shape = 'exchange' }, { shape = 'binomial' }, { shape = 'linear' }]
+
+[[tree]]
+operations = ['reduce', 'bcast', 'gather', 'scatter']
+adapt = { library = 'first', results = 'any' }
+candidate = [{ shape = 'binomial' }, { shape = 'linear' }, { shape = 'chain 2' }]
+";
+
+/// Runs a job over trees without a trace, with other candidates at random; what it printed.
+#[track_caller]
+fn at_random(job: &Job<'_>, trees: &str, seed: usize) -> Vec<String> {
+    let folder = Workspace::new();
+    let file = tree_file(&folder, trees);
+    let how = format!("random:{seed}");
+    let options = ["--trees", &file, "--no-trace", "--adapt", &how];
+    let job = Job {
+        options: &options,
+        ..job.clone()
+    };
+    let (finished, _) = job.record(folder.path());
+    let finished = finished.expect(0);
+    let lines = finished.sorted_lines();
+    lines.iter().map(|line| (*line).to_owned()).collect()
+}
+
+#[test]
+fn random_programs_over_candidates_at_random_give_what_they_give_with_the_library() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    for seed in 1..=long_or(200, 3) {
+        let n_threads = (seed % 2 + 1).to_string();
+        let seed_given = seed.to_string();
+        let job = Job::new(
+            2 + (seed + 1) % 4,
+            program("woven.c"),
+            &[&seed_given, "150", &n_threads],
+        );
+        let folder = Workspace::new();
+        let plain = job.plain(folder.path()).expect(0);
+        assert_eq!(
+            at_random(&job, ALL, seed),
+            plain.sorted_lines(),
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn sums_have_the_same_bits_with_any_candidates_unless_any_results_are_asked_for() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    // The first and the third combine in the same grouping, 0 + (1 + (2 + (3 + 4))), and the others do not.
+    let trees = |results: &str| {
+        format!(
+            "[[tree]]\noperations = ['allreduce', 'reduce']\n\
+             adapt = {{ library = true, results = '{results}' }}\n\
+             candidate = [{{ shape = 'linear' }}, {{ shape = 'binomial' }}, {{ shape = 'chain 1' }},\n\
+             {{ shape = 'chain 2' }}]\n"
+        )
+    };
+    let job = Job::new(5, program("rounded.c"), &["60"]);
+    let sums = |results: &str, n_seeds: usize| -> BTreeSet<Vec<String>> {
+        let trees = trees(results);
+        (1..=n_seeds)
+            .map(|seed| at_random(&job, &trees, seed))
+            .collect()
+    };
+    let of_first = {
+        let first = "[[tree]]\noperations = ['allreduce', 'reduce']\nshape = 'linear'\n";
+        at_random(&job, first, 0)
+    };
+    assert_eq!(sums("same", long_or(20, 3)), [of_first].into());
+    assert!(
+        sums("any", long_or(20, 3)).len() > 1,
+        "the library or another tree had its turn"
+    );
+}
+
+#[test]
+fn decisions_are_in_the_log_with_the_tree_file() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let folder = Workspace::new();
+    let log = folder.join("adapt.log");
+    let file = tree_file(&folder, ALL);
+    let log_given = log.to_str().unwrap();
+    let options = ["--trees", &file, "--no-trace", "--adapt-log", log_given];
+    let job = Job {
+        options: &options,
+        ..Job::new(3, program("steady.c"), &["400"])
+    };
+    job.record(folder.path()).0.expect(0);
+    let (text, entries) = read_log(&std::fs::read_to_string(&log).unwrap()).unwrap();
+    assert_eq!(text, ALL);
+    assert!(!entries.is_empty());
+    for entry in &entries {
+        assert_eq!(entry.subject.ranks, 3);
+        assert!(entry.candidates[entry.in_use].0 == "in-use");
+    }
+}
