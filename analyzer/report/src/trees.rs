@@ -4,6 +4,7 @@
 //! them. From these follow the [text], the [document], and the [pictures].
 
 mod document;
+mod from_log;
 mod links;
 mod pictures;
 mod ranks;
@@ -12,6 +13,7 @@ mod rule_trees;
 mod text;
 
 pub use document::trees_to_json;
+pub use from_log::{FromLogError, tree_file_of_log};
 pub use links::LinksError;
 pub use pictures::{tree_to_dot, tree_to_svg};
 pub use ranks::{Ranks, RanksError};

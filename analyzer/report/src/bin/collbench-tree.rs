@@ -11,7 +11,8 @@ use collbench_analyzer::{RunFiles, RunHosts, analyze};
 use collbench_files::guard_mappings;
 use collbench_formats::tree::{Collective, Form};
 use collbench_report::trees::{
-    Ranks, RanksError, RuleTree, rule_trees, tree_to_dot, tree_to_svg, trees_to_json, trees_to_text,
+    Ranks, RanksError, RuleTree, rule_trees, tree_file_of_log, tree_to_dot, tree_to_svg,
+    trees_to_json, trees_to_text,
 };
 use collbench_text::output::{print, write_file};
 use collbench_text::quantity::counted;
@@ -37,6 +38,8 @@ Examples:
       show its trees for the ranks of a recorded run
   collbench-tree show trees.toml --hosts a:2,b:2 --operation bcast --format svg > tree.svg
       draw a tree
+  collbench-tree from-log adapt.log -o found.toml
+      write the trees that a program has found to be best
 
 Exit status: 0 done; 1 the file is wrong or cannot be read: file, line and column are on stderr; 2 usage."
     };
@@ -85,6 +88,22 @@ enum Action {
     Show(Show),
     /// Begin a tree file
     Make(Make),
+    /// Make a tree file of what was found while a program ran
+    FromLog(FromLog),
+}
+
+#[derive(Debug, Args)]
+struct FromLog {
+    /// What collbench-record --adapt-log has written
+    log: PathBuf,
+
+    /// File to write [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace the file if it is there
+    #[arg(long, requires = "output")]
+    force: bool,
 }
 
 /// The ranks that trees are made for.
@@ -211,6 +230,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
         Some(Action::Check { file, of }) => check(file, of),
         Some(Action::Show(options)) => show(options),
         Some(Action::Make(options)) => make(options),
+        Some(Action::FromLog(options)) => from_log(options),
         None => Ok(print(man_pages(command.clone())?.as_bytes())?),
     }
 }
@@ -365,10 +385,21 @@ fn make(options: &Make) -> anyhow::Result<()> {
         }
         name => begun(name, options)?,
     };
-    match &options.output {
+    write(&text, options.output.as_deref(), options.force)
+}
+
+fn write(text: &str, output: Option<&Path>, force: bool) -> anyhow::Result<()> {
+    match output {
         None => Ok(print(text.as_bytes())?),
-        Some(path) => Ok(write_file(path, &text, options.force)?),
+        Some(path) => Ok(write_file(path, text, force)?),
     }
+}
+
+fn from_log(options: &FromLog) -> anyhow::Result<()> {
+    let shown = || inert::path(&options.log).to_string();
+    let log = fs::read_to_string(&options.log).with_context(shown)?;
+    let text = tree_file_of_log(&log).with_context(shown)?;
+    write(&text, options.output.as_deref(), options.force)
 }
 
 /// A file with trees of a shape for some ranks.

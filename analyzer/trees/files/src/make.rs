@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use collbench_formats::tree::{Collective, Contributor, Level, Shape, WrapperKind, Wrappers};
+use collbench_formats::tree::{
+    Collective, Collectors, Contributor, Form, Level, Node, Rule, Shape, Shaped, WrapperKind,
+    Wrappers,
+};
 
 use crate::file::BEST;
 use crate::shapes::shape_name;
@@ -119,6 +122,86 @@ pub fn nodes(tree: &Wrappers) -> String {
         let _ = writeln!(text, "contributors = [{}]", contributors.join(", "));
     }
     text
+}
+
+/// The keys of a tree that say how it is made: its shape or nodes, root, hosts and collectors.
+#[must_use]
+pub fn form(rule: &Rule) -> String {
+    let mut text = String::new();
+    let of_kinds = &rule.collectors;
+    let kinds = [
+        WrapperKind::Gred,
+        WrapperKind::Proxy,
+        WrapperKind::Core,
+        WrapperKind::Exchange,
+    ];
+    if kinds
+        .iter()
+        .any(|kind| of_kinds.of(*kind) != Collectors::ALL)
+    {
+        let words = kinds.map(|kind| format!("{} = \"{}\"", kind.name(), word(of_kinds.of(kind))));
+        let _ = writeln!(text, "collectors = {{ {} }}", words.join(", "));
+    }
+    match &rule.form {
+        Form::Shaped(Shaped { joins, root, hosts }) => {
+            let _ = writeln!(text, "shape = {}", shapes(joins));
+            if let Some(root) = root {
+                let _ = writeln!(text, "root = {root}");
+            }
+            if !hosts.is_empty() {
+                let names: Vec<String> = hosts.iter().map(|host| quoted(host)).collect();
+                let _ = writeln!(text, "hosts = [{}]", names.join(", "));
+            }
+        }
+        Form::Nodes(nodes) => nodes.iter().enumerate().for_each(|of| node(&mut text, of)),
+    }
+    text
+}
+
+/// The shape of each level, as in a tree file.
+#[must_use]
+pub fn shapes(joins: &[(Level, Shape)]) -> String {
+    let of_level = |(level, shape): &(Level, _)| {
+        format!("{} = {}", level.plural(), quoted(&shape_name(*shape)))
+    };
+    let levels: Vec<String> = joins.iter().map(of_level).collect();
+    format!("{{ {} }}", levels.join(", "))
+}
+
+/// A node that is spelled out, with its position among the nodes.
+fn node(text: &mut String, (nth, node): (usize, &Node)) {
+    let contributors = node
+        .contributors
+        .iter()
+        .map(|contributor| match contributor {
+            Contributor::Rank(rank) => rank.to_string(),
+            Contributor::Wrapper(nth) => quoted(&format!("n{nth}")),
+        });
+    let contributors: Vec<String> = contributors.collect();
+    let _ = write!(text, "[[tree.node]]\nname = \"n{nth}\"\n");
+    if node.kind == WrapperKind::Exchange {
+        let _ = writeln!(text, "kind = \"{}\"", node.kind.name());
+    } else {
+        let _ = writeln!(text, "owner = {}", node.owner);
+    }
+    let _ = writeln!(text, "contributors = [{}]", contributors.join(", "));
+    for (key, collectors) in [
+        ("collectors", node.collectors),
+        ("proxy-collectors", node.proxy_collectors),
+    ] {
+        if let Some(collectors) = collectors {
+            let _ = writeln!(text, "{key} = \"{}\"", word(collectors));
+        }
+    }
+}
+
+fn word(collectors: Collectors) -> &'static str {
+    match (collectors.before, collectors.after) {
+        (true, true) => "both",
+        (true, false) => "before",
+        (false, true) => "after",
+        (false, false) => "none",
+    }
 }
 
 fn head(beginning: Beginning<'_>) -> String {

@@ -2,11 +2,11 @@
 
 use collbench_formats::tree::Form;
 use collbench_text::json;
+use collbench_tree_files::make;
 use serde::Serialize;
 
 use super::super::Band;
 use super::super::document::{OfRun, crc32};
-use super::file::shape;
 use super::{Bits, Chosen, Found, Gain, OfCalls, Search, What};
 
 /// Name of the document and its version.
@@ -113,7 +113,7 @@ impl From<&Chosen> for OfChosen {
             What::Algorithm { function, .. } => of.name = Some(function.clone()),
             What::Tree(tree) => {
                 of.shape = match &tree.form {
-                    Form::Shaped(shaped) => Some(shape(shaped)),
+                    Form::Shaped(shaped) => Some(make::shapes(&shaped.joins)),
                     Form::Nodes(_) => None,
                 };
                 let bottommost = tree.wrappers.bottommost();

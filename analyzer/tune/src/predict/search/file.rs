@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use collbench_formats::Operation;
-use collbench_formats::tree::{Form, HostGroup, Level, Shaped};
+use collbench_formats::tree::{Form, HostGroup, Level};
 use collbench_text::quantity::duration;
-use collbench_tree_files::{make, shape_name};
+use collbench_tree_files::make;
 
 use super::super::library::KnownLibrary;
 use super::{Chosen, Found, OfCalls, Tried, What};
@@ -21,15 +21,6 @@ fn quoted(text: &str) -> String {
 fn list(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let quoted: Vec<String> = texts.into_iter().map(|of| quoted(of.as_ref())).collect();
     format!("[{}]", quoted.join(", "))
-}
-
-/// A shape, or shapes by level, as in a tree file.
-pub(super) fn shape(shaped: &Shaped) -> String {
-    let of_level = |(level, shape): &(Level, _)| {
-        format!("{} = {}", level.plural(), quoted(&shape_name(*shape)))
-    };
-    let levels: Vec<String> = shaped.joins.iter().map(of_level).collect();
-    format!("{{ {} }}", levels.join(", "))
 }
 
 fn group(text: &mut String, group: &HostGroup) {
@@ -131,7 +122,7 @@ impl Found<'_> {
             }
             match &tree.form {
                 Form::Shaped(shaped) => {
-                    let _ = writeln!(text, "shape = {}", shape(shaped));
+                    let _ = writeln!(text, "shape = {}", make::shapes(&shaped.joins));
                 }
                 Form::Nodes(_) => text += &make::nodes(&tree.wrappers),
             }

@@ -1,0 +1,264 @@
+//! From a log of decisions about candidates to a tree file with what was found.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use collbench_adapt::{Entry, LogError, read_log};
+use collbench_formats::tree::{Collective, Rule};
+use collbench_text::quantity::{counted, round_duration, share};
+use collbench_tree_files::{Problems, TreeFile, make};
+
+/// Why there is no tree file in a log.
+#[derive(Debug, thiserror::Error)]
+pub enum FromLogError {
+    /// It is no log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The tree file in it is wrong.
+    #[error("its tree file, line {}: {}", .0.0.first().map_or(0, |of| of.line), .0.0.first().map_or("", |of| &of.found))]
+    File(Problems),
+    /// It has no decision.
+    #[error(
+        "no control point in it: the program has made too few calls of the operations with candidates"
+    )]
+    Empty,
+    /// It names something that is not in its tree file.
+    #[error("its tree file has no candidate at line {0}")]
+    Candidate(u32),
+}
+
+/// Calls that one rule can be for.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Calls {
+    operation: String,
+    ranks: u32,
+    bytes: (u64, u64),
+}
+
+/// The tree file, without `adapt`, with the candidate that was in use last for each operation, number of processes and
+/// payload of a log. Where communicators or roots differ in it, that with the most calls counts.
+///
+/// # Errors
+/// [`FromLogError`].
+pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
+    let (text, entries) = read_log(log)?;
+    let file = TreeFile::parse(&text, std::path::Path::new("")).map_err(FromLogError::File)?;
+    // The last control point of each subject.
+    let last: BTreeMap<_, _> = entries
+        .iter()
+        .map(|entry| (&entry.subject, entry))
+        .collect();
+    let mut found: BTreeMap<Calls, &Entry> = BTreeMap::new();
+    for (subject, entry) in last {
+        let calls = Calls {
+            operation: subject.operation.clone(),
+            ranks: subject.ranks,
+            bytes: subject.bytes,
+        };
+        let kept = found.entry(calls).or_insert(entry);
+        if entry.calls > kept.calls {
+            *kept = entry;
+        }
+    }
+    if found.is_empty() {
+        return Err(FromLogError::Empty);
+    }
+    let mut written = String::from(
+        "# What was found to be best while a program ran, for its calls alone; made by collbench-tree from-log. A call\n\
+         # without a tree here goes to the MPI library.\n",
+    );
+    written += &without_trees(&text);
+    let mut rest: Vec<(&Calls, &Entry)> =
+        found.iter().map(|(calls, entry)| (calls, *entry)).collect();
+    rest.reverse();
+    while let Some((first, entry)) = rest.pop() {
+        let line = entry.subject.candidates[entry.in_use];
+        let mut bytes = first.bytes;
+        remark(first, entry, &mut written);
+        // One rule for payloads that follow one another.
+        while let Some((next, other)) = rest.pop_if(|(next, other)| {
+            let is_alike = next.operation == first.operation && next.ranks == first.ranks;
+            is_alike
+                && other.subject.candidates[other.in_use] == line
+                && next.bytes.0 == bytes.1 + 1
+        }) {
+            bytes.1 = next.bytes.1;
+            remark(next, other, &mut written);
+        }
+        let Some(line) = line else {
+            written.push('\n');
+            continue;
+        };
+        let rule = file.rules.rules.iter().find(|rule| rule.line == line);
+        let rule = rule.ok_or(FromLogError::Candidate(line))?;
+        write_rule(rule, (first, bytes), &mut written);
+    }
+    Ok(written)
+}
+
+/// What was found, as a comment.
+fn remark(calls: &Calls, entry: &Entry, text: &mut String) {
+    let name = |nth: usize| match entry.subject.candidates[nth] {
+        None => "the MPI library".to_owned(),
+        Some(line) => format!("the tree of line {line}"),
+    };
+    let payload = match calls.bytes {
+        (0, 0) => String::new(),
+        (least, most) => format!(" of {least} to {most} bytes"),
+    };
+    let n = u64::from(calls.ranks);
+    let _ = write!(
+        text,
+        "# {}{payload} on {}: {} is in use after {}",
+        calls.operation,
+        counted(n, "rank"),
+        name(entry.in_use),
+        counted(entry.calls, "call")
+    );
+    if let (_, _, Some(total)) = entry.candidates[entry.in_use] {
+        let _ = write!(
+            text,
+            ", {} a call",
+            round_duration(total as f64 / n.max(1) as f64)
+        );
+    }
+    for (nth, gain) in entry.gains.iter().enumerate() {
+        if let Some([estimate, lower, upper]) = gain {
+            let percent = |of: &i64| share(*of as f64 / 1e6);
+            let _ = write!(
+                text,
+                "; {} takes {} longer ({} to {})",
+                name(nth),
+                percent(estimate),
+                percent(lower),
+                percent(upper)
+            );
+        }
+    }
+    text.push('\n');
+}
+
+fn write_rule(rule: &Rule, (calls, bytes): (&Calls, (u64, u64)), text: &mut String) {
+    let _ = write!(
+        text,
+        "[[tree]]\noperations = [\"{}\"]\nsize = {}\n",
+        calls.operation, calls.ranks
+    );
+    let has_payload = calls.operation != Collective::Barrier.name();
+    let (least, most) = (
+        bytes.0.max(rule.calls.bytes.0),
+        bytes.1.min(rule.calls.bytes.1),
+    );
+    if has_payload {
+        let _ = writeln!(text, "bytes = \"{least}-{most}\"");
+    }
+    if let Some(level) = rule.calls.across {
+        let _ = writeln!(text, "across = \"{}\"", level.plural());
+    }
+    *text += &make::form(rule);
+    text.push('\n');
+}
+
+/// What a tree file says besides its trees: how to wait, sites, switches and hosts.
+fn without_trees(text: &str) -> String {
+    let mut kept = String::new();
+    let mut is_kept = true;
+    for line in text.lines() {
+        let begin = line.trim_start();
+        if let Some(table) = begin.strip_prefix("[[") {
+            is_kept = !table.trim_start().starts_with("tree");
+        }
+        if is_kept && !begin.starts_with('#') && !begin.is_empty() {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept.push('\n');
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use collbench_adapt::{Subject, first_lines};
+
+    use super::*;
+
+    const FILE: &str = "wait = 'yield'\n# a comment\n[[site]]\nname = 's'\nhosts = ['a*']\n[[tree]]\n\
+        operations = ['bcast', 'allreduce']\nacross = 'hosts'\nadapt = { library = true }\n[[tree.candidate]]\n\
+        shape = 'binomial'\n[[tree.candidate]]\nshape = { ranks = 'linear', hosts = 'chain 2' }\nhosts = ['b*', 'a*']\n\
+        root = 1\ncollectors = 'none'\n";
+
+    fn entry(operation: &str, bytes: (u64, u64), calls: u64, in_use: usize) -> Entry {
+        Entry {
+            subject: Subject {
+                line: 6,
+                operation: operation.to_owned(),
+                ranks: 4,
+                first_rank: 0,
+                bytes,
+                root: None,
+                depends_on_grouping: false,
+                candidates: vec![Some(10), Some(12), None],
+            },
+            calls,
+            in_use,
+            before: 0,
+            reason: "better".to_owned(),
+            cost_ns: [0; 3],
+            candidates: vec![("tried".to_owned(), 5, Some(4_000)); 3],
+            gains: vec![Some([250_000, 100_000, 300_000]), None, None],
+        }
+    }
+
+    fn log(entries: &[Entry]) -> String {
+        let lines: String = entries.iter().map(Entry::line).collect();
+        first_lines(FILE) + &lines
+    }
+
+    #[test]
+    fn what_was_in_use_last_is_a_tree_for_payloads_that_follow_one_another() {
+        let text = tree_file_of_log(&log(&[
+            entry("bcast", (8, 15), 10, 0),
+            entry("bcast", (8, 15), 20, 1),
+            entry("bcast", (16, 31), 20, 1),
+            entry("bcast", (64, 127), 20, 0),
+            entry("allreduce", (8, 15), 20, 2),
+        ]))
+        .unwrap();
+        let file = TreeFile::parse(&text, Path::new("")).unwrap();
+        let [one, other] = &file.rules.rules[..] else {
+            panic!("{text}");
+        };
+        let original = TreeFile::parse(FILE, Path::new("")).unwrap();
+        assert_eq!((one.calls.bytes, one.calls.ranks), ((8, 31), (4, 4)));
+        assert_eq!(one.form, original.rules.rules[1].form);
+        assert_eq!(one.collectors, original.rules.rules[1].collectors);
+        assert_eq!(one.calls.across, original.rules.rules[1].calls.across);
+        assert_eq!(other.form, original.rules.rules[0].form);
+        assert!(file.rules.adaptations.is_empty());
+        assert_eq!(file.rules.groups, original.rules.groups);
+        assert_eq!(file.rules.wait, original.rules.wait);
+        assert!(text.contains(
+            "allreduce of 8 to 15 bytes on 4 ranks: the MPI library is in use after 20 calls"
+        ));
+        assert!(
+            text.contains("the tree of line 10 takes 25 % longer (10 % to 30 %)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_log_without_decisions_or_with_others_trees_is_refused() {
+        assert!(matches!(
+            tree_file_of_log(&log(&[])),
+            Err(FromLogError::Empty)
+        ));
+        let mut other = entry("bcast", (8, 15), 10, 0);
+        other.subject.candidates[0] = Some(99);
+        let error = tree_file_of_log(&log(&[other]));
+        assert!(matches!(error, Err(FromLogError::Candidate(99))));
+        assert!(matches!(tree_file_of_log("x"), Err(FromLogError::Log(_))));
+    }
+}
