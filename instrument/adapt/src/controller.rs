@@ -26,6 +26,8 @@ const WORTH: f64 = 0.03;
 const MAX_ROUNDS: u32 = 6;
 /// The candidate in use does not change in that many calls at the beginning.
 const FIRST_HOLD: u64 = 4;
+/// Most blocks of a candidate in a round.
+const MAX_TURNS: u32 = 8;
 /// Most calls of a candidate in a round.
 const MOST_CALLS: u32 = 64;
 /// The share of the time in the calls that control points may take, once nothing changes.
@@ -179,6 +181,8 @@ struct Candidate {
     /// Rounds since all were tried anew.
     rounds: u32,
     total_ns: Option<f64>,
+    /// Its time in a call, as a multiple of that of the candidate in use in the same plan.
+    relative: Option<f64>,
     /// Number of the call at which it is tried again.
     again_at: u64,
     /// Number of the call at which it was left.
@@ -222,6 +226,7 @@ impl Controller {
             calls: 0,
             rounds: 0,
             total_ns: None,
+            relative: None,
             again_at: 0,
             left_at: None,
         };
@@ -332,6 +337,16 @@ impl Controller {
             }
         }
         self.account_costs(figures);
+        let in_plan = |nth: usize| figures.blocks.iter().any(|block| block.candidate == nth);
+        if in_plan(self.in_use) {
+            let in_use_ns = self.candidates[self.in_use].total_ns;
+            for (nth, candidate) in self.candidates.iter_mut().enumerate() {
+                if in_plan(nth) {
+                    let times = candidate.total_ns.zip(in_use_ns);
+                    candidate.relative = times.map(|(time, in_use)| time / in_use);
+                }
+            }
+        }
         for (nth, candidate) in self.candidates.iter_mut().enumerate() {
             candidate.rounds +=
                 u32::from(figures.blocks.iter().any(|block| block.candidate == nth));
@@ -463,6 +478,11 @@ impl Controller {
         if left.standing != Standing::Unable {
             left.standing = Standing::Tried;
         }
+        if let Some(of_better) = self.candidates[better].relative {
+            for candidate in &mut self.candidates {
+                candidate.relative = candidate.relative.map(|relative| relative / of_better);
+            }
+        }
         self.in_use = better;
         self.candidates[better].standing = Standing::InUse;
         self.hold = 2 * self.hold.max(position - self.held_from);
@@ -504,15 +524,19 @@ impl Controller {
         self.since + 2 * (position - self.since)
     }
 
-    /// What a call of a candidate is expected to cost, ns over all processes.
+    /// What a call of a candidate is expected to cost, ns over all processes: by how much longer it took when both were
+    /// measured, since times of other plans may be those of a busier machine.
     fn excess_ns(&self, nth: usize) -> f64 {
-        let [time, in_use] = [nth, self.in_use].map(|nth| self.candidates[nth].total_ns);
-        time.zip(in_use)
-            .map_or(0.0, |(time, in_use)| (time - in_use).max(0.0))
+        let in_use_ns = self.candidates[self.in_use].total_ns.unwrap_or(0.0);
+        let relative = self.candidates[nth].relative.unwrap_or(1.0);
+        in_use_ns * (relative - 1.0).max(0.0)
     }
 
     /// Calls of a candidate in its next round.
     fn calls_of(&self, nth: usize) -> u32 {
+        if self.candidates[nth].standing == Standing::Worse {
+            return 2 * FIRST_CALLS;
+        }
         (FIRST_CALLS << self.candidates[nth].rounds.min(16)).min(MOST_CALLS)
     }
 
@@ -553,24 +577,33 @@ impl Controller {
         self.round(position, planned, calls, &mut random)
     }
 
-    /// Blocks of the candidates in turns: in some order, and then the other way round.
+    /// Blocks of the candidates in turns: in some order, then the other way round, and so on.
     fn round(&self, position: u64, mut order: Vec<usize>, calls: u32, random: &mut Random) -> Plan {
         order.push(self.in_use);
         random.shuffle(&mut order);
-        let is_twice = calls >= 4 && 2 * order.len() <= MAX_BLOCKS;
-        let calls = if is_twice { calls / 2 } else { calls };
+        // Many short ones say more about chance than few long ones.
+        let most = (MAX_BLOCKS / order.len()) as u32;
+        // Where processes run ahead of one another, only long ones show what calls cost.
+        let most = most.min(if self.options.waits_for_all {
+            MAX_TURNS
+        } else {
+            2
+        });
+        let n_turns = (calls / FIRST_CALLS).clamp(1, most);
+        let calls = calls / n_turns;
         // No period of the program may agree with the length of blocks.
         let calls = calls + random.below(calls as usize / 4 + 1) as u32;
-        let back: Vec<usize> = order.iter().rev().copied().filter(|_| is_twice).collect();
-        let blocks = order.into_iter().chain(back);
+        let mut blocks = Vec::with_capacity(n_turns as usize * order.len());
+        for _ in 0..n_turns {
+            blocks.extend(order.iter().map(|&nth| Block {
+                candidate: nth as u8,
+                calls,
+            }));
+            order.reverse();
+        }
         Plan {
             begin: position,
-            blocks: blocks
-                .map(|nth| Block {
-                    candidate: nth as u8,
-                    calls,
-                })
-                .collect(),
+            blocks,
         }
     }
 

@@ -5,14 +5,15 @@
 //! Student's t interval.
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 
 use collbench_stats::student::two_sided_quantile;
 
 use crate::figures::BlockFigures;
 use crate::plan::MAX_CANDIDATES;
 
-/// Most rounds that are kept.
-const MAX_ROUNDS: usize = 24;
+/// Most pairs of blocks that are kept.
+const MAX_ROWS: usize = 32;
 /// Fewer pairs have no interval.
 const MIN_PAIRS: usize = 3;
 /// Most times of the first trials that are kept of a candidate.
@@ -87,7 +88,7 @@ impl Evidence {
             }
         }
         self.rows.extend(rows);
-        let n_surplus = self.rows.len().saturating_sub(MAX_ROUNDS);
+        let n_surplus = self.rows.len().saturating_sub(MAX_ROWS);
         self.rows.drain(..n_surplus);
     }
 
@@ -107,7 +108,7 @@ impl Evidence {
             .sum::<f64>();
         let df = (n - 1) as f64;
         let error = (squares / df / n as f64).sqrt();
-        let half = two_sided_quantile(CHANCE, df) * error;
+        let half = quantile(n) * error;
         Some(Gain {
             estimate: mean.exp_m1(),
             lower: (mean - half).exp_m1(),
@@ -148,6 +149,18 @@ impl Evidence {
         };
         is_apart(|times| times.0) && (!by_least || is_apart(|times| times.1))
     }
+}
+
+/// By how many standard errors the mean of `n` values, at most [`MAX_ROWS`], may miss.
+fn quantile(n: usize) -> f64 {
+    static QUANTILES: OnceLock<[f64; MAX_ROWS + 1]> = OnceLock::new();
+    let all = QUANTILES.get_or_init(|| {
+        std::array::from_fn(|n| match n {
+            0 | 1 => f64::INFINITY,
+            _ => two_sided_quantile(CHANCE, (n - 1) as f64),
+        })
+    });
+    all[n]
 }
 
 /// In how many orders `n` and `m` equal things can be mixed.

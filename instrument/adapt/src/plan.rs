@@ -4,8 +4,8 @@ use collbench_stats::random::{Random, hash};
 
 /// Most candidates: eight trees, and the MPI library.
 pub const MAX_CANDIDATES: usize = 9;
-/// Most blocks of a plan: two of each candidate.
-pub(crate) const MAX_BLOCKS: usize = 2 * MAX_CANDIDATES;
+/// Most blocks of a plan: four of each candidate.
+pub(crate) const MAX_BLOCKS: usize = 4 * MAX_CANDIDATES;
 /// Length of an encoded plan.
 pub const PLAN_WORDS: usize = 1 + MAX_BLOCKS;
 /// Most calls of a block that are timed.
