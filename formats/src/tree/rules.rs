@@ -22,6 +22,46 @@ pub struct TreeRules {
     pub adapting: Adapting,
 }
 
+impl TreeRules {
+    /// Index of the adaptation of which a rule is a candidate, and its position among these, from 0.
+    #[must_use]
+    pub fn candidate(&self, rule: usize) -> Option<(usize, usize)> {
+        let of = |adaptation: &Adaptation| {
+            let nth = rule.checked_sub(adaptation.first as usize)?;
+            (nth < adaptation.n_rules as usize).then_some(nth)
+        };
+        let adaptations = self.adaptations.iter().enumerate();
+        adaptations
+            .filter_map(|(idx, adaptation)| Some((idx, of(adaptation)?)))
+            .next()
+    }
+
+    /// Keeps only rules for some calls. Candidates for the same calls are kept or removed together.
+    pub fn retain(&mut self, keep: impl Fn(&Calls) -> bool) {
+        let kept: Vec<bool> = self.rules.iter().map(|rule| keep(&rule.calls)).collect();
+        self.adaptations
+            .retain(|adaptation| kept[adaptation.first as usize]);
+        for adaptation in &mut self.adaptations {
+            let before = &kept[..adaptation.first as usize];
+            adaptation.first = before.iter().filter(|is_kept| **is_kept).count() as u32;
+        }
+        let mut kept = kept.into_iter();
+        self.rules.retain(|_| kept.next().unwrap_or(false));
+    }
+
+    /// What people call a rule: where it stands in the tree file.
+    #[must_use]
+    pub fn name(&self, rule: usize) -> String {
+        match self.candidate(rule) {
+            Some((adaptation, nth)) => {
+                let line = self.adaptations[adaptation].line;
+                format!("candidate {} of line {line} of the tree file", nth + 1)
+            }
+            None => format!("line {} of the tree file", self.rules[rule].line),
+        }
+    }
+}
+
 /// Rules in a row for the same calls, of which the best is found while the program runs.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Adaptation {

@@ -29,7 +29,7 @@ pub struct Subject {
     pub root: Option<u32>,
     /// Whether the result depends on the grouping in which values are combined.
     pub depends_on_grouping: bool,
-    /// Line of the tree file of each candidate; `None`: the MPI library.
+    /// The number of each candidate in the tree file, from 1; `None`: the MPI library.
     pub candidates: Vec<Option<u32>>,
 }
 
@@ -135,11 +135,11 @@ impl Entry {
             .iter()
             .zip(&self.candidates)
             .zip(&self.gains);
-        for ((line, (standing, calls, total)), gain) in all {
-            let line = line.map_or("library".to_owned(), |line| line.to_string());
+        for ((number, (standing, calls, total)), gain) in all {
+            let number = number.map_or("library".to_owned(), |number| number.to_string());
             let _ = write!(
                 text,
-                "\tcandidate={line},{standing},{calls},{}",
+                "\tcandidate={number},{standing},{calls},{}",
                 or_none(*total)
             );
             if let Some([estimate, lower, upper]) = gain {
@@ -182,10 +182,10 @@ impl Entry {
         let (mut candidates, mut gains) = (Vec::new(), Vec::new());
         for field in fields {
             let parts: Vec<&str> = field.strip_prefix("candidate=")?.split(',').collect();
-            let [line, standing, calls, total, gain @ ..] = &parts[..] else {
+            let [number, standing, calls, total, gain @ ..] = &parts[..] else {
                 return None;
             };
-            subject.candidates.push(match *line {
+            subject.candidates.push(match *number {
                 "library" => None,
                 number => Some(number.parse().ok()?),
             });
@@ -248,7 +248,7 @@ mod tests {
                 bytes: (8, 15),
                 root: None,
                 depends_on_grouping: true,
-                candidates: vec![None, Some(7)],
+                candidates: vec![None, Some(1)],
             },
             calls: 42,
             in_use: 1,

@@ -65,9 +65,9 @@ impl TreesOfCommunicator {
         let calls = &self.adaptive.calls[of];
         let key = &calls.key;
         let adaptation = &trees.rules.adaptations[key.adaptation];
-        let line = |candidate: &Candidate| match *candidate {
+        let number = |candidate: &Candidate| match *candidate {
             Candidate::Library => None,
-            Candidate::Tree(rule) => Some(trees.rules.rules[rule].line),
+            Candidate::Tree(rule) => Some(rule as u32 - adaptation.first + 1),
         };
         let bytes = match key.size_class {
             0 => (0, 0),
@@ -81,7 +81,7 @@ impl TreesOfCommunicator {
             bytes,
             root: key.root,
             depends_on_grouping: key.depends_on_grouping,
-            candidates: calls.candidates.iter().map(line).collect(),
+            candidates: calls.candidates.iter().map(number).collect(),
         };
         log.add(&Entry::new(subject, decision).line(), trees.rank);
     }

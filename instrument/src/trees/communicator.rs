@@ -210,7 +210,7 @@ impl TreesOfCommunicator {
         let mut last_adaptation = None;
         for (idx, rule) in trees.rules.rules.iter().enumerate() {
             let calls = &rule.calls;
-            let adaptation = trees.adaptation_of(idx);
+            let adaptation = trees.rules.candidate(idx).map(|(adaptation, _)| adaptation);
             let is_further_candidate = adaptation.is_some() && adaptation == last_adaptation;
             if is_further_candidate || !calls.are_on(&new.places) {
                 continue;
@@ -412,7 +412,7 @@ impl TreesOfCommunicator {
         let has_failed = i64::from(team.is_none());
         match (team, self.agree(trees, [has_failed, 0, 0])) {
             (Some(mut team), Some([0, ..])) => {
-                let name = format!("line {} of the tree file", trees.rules.rules[key.0].line);
+                let name = trees.rules.name(key.0);
                 team.set_collect(self.collect(name, wrappers));
                 Ok(TreeInUse {
                     key,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use collbench_formats::tree::{Adaptation, Collective, TreeRules};
+use collbench_formats::tree::{Collective, TreeRules};
 use collbench_paths::MpiWorld;
 
 use super::adapt_log::AdaptLog;
@@ -35,15 +35,6 @@ pub(super) struct World {
 }
 
 impl World {
-    /// The adaptation whose candidate a rule is; `None` of others.
-    pub(super) fn adaptation_of(&self, rule: usize) -> Option<usize> {
-        let has_it = |adaptation: &Adaptation| {
-            let first = adaptation.first as usize;
-            (first..first + adaptation.n_rules as usize).contains(&rule)
-        };
-        self.rules.adaptations.iter().position(has_it)
-    }
-
     /// Whether there are several candidates for calls of an operation.
     pub(super) fn adapts(&self, collective: Collective) -> bool {
         let mut adaptations = self.rules.adaptations.iter();

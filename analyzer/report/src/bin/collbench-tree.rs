@@ -302,8 +302,7 @@ fn misfits(trees: &[RuleTree<'_>]) -> Vec<(u32, String)> {
 fn show(options: &Show) -> anyhow::Result<()> {
     let (mut file, ranks) = read(&options.file, &options.of)?;
     let name = inert::path(&options.file);
-    file.rules.rules.retain(|rule| {
-        let calls = &rule.calls;
+    file.rules.retain(|calls| {
         options
             .operation
             .is_none_or(|of| calls.operations.contains(&of))

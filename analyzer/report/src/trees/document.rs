@@ -1,6 +1,8 @@
 //! Trees as a JSON document.
 
-use collbench_formats::tree::{Calls, Contributor, Level, Wrapper, Wrappers};
+use collbench_formats::tree::{
+    Calls, Contributor, Level, LibraryCandidate, Results, TreeRules, Wrapper, Wrappers,
+};
 use collbench_text::json;
 use collbench_tree_files::{Problem, TreeFile};
 use serde::Serialize;
@@ -38,6 +40,9 @@ struct TreeDocument {
     bytes_min: u64,
     bytes_max: Option<u64>,
     across: Option<&'static str>,
+    /// What is said of several candidates for the same calls; left out if it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidate: Option<CandidateDocument>,
     /// Why there is no tree for the ranks; null if there is one, or without ranks.
     unfit: Option<String>,
     root: Option<u32>,
@@ -45,6 +50,40 @@ struct TreeDocument {
     crossings: Option<Crossings>,
     in_rank_order: Option<bool>,
     wrappers: Option<Vec<WrapperDocument>>,
+}
+
+#[derive(Debug, Serialize)]
+struct CandidateDocument {
+    /// Its number, from 1, and how many there are without the MPI library.
+    number: usize,
+    of: u32,
+    /// `no`, `first` or `last`.
+    library: &'static str,
+    /// The share of the time that trying may cost.
+    cost: f64,
+    /// `same` or `any`.
+    results: &'static str,
+}
+
+impl CandidateDocument {
+    fn of(rules: &TreeRules, rule: usize) -> Option<Self> {
+        let (adaptation, nth) = rules.candidate(rule)?;
+        let adaptation = &rules.adaptations[adaptation];
+        Some(Self {
+            number: nth + 1,
+            of: adaptation.n_rules,
+            library: match adaptation.library {
+                LibraryCandidate::No => "no",
+                LibraryCandidate::First => "first",
+                LibraryCandidate::Last => "last",
+            },
+            cost: f64::from(adaptation.cost) / 1e6,
+            results: match adaptation.results {
+                Results::Same => "same",
+                Results::Any => "any",
+            },
+        })
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -88,7 +127,7 @@ struct RemarkDocument {
 /// A document of all trees of a file, with a line feed at its end; without ranks, of its rules.
 #[must_use]
 pub fn trees_to_json(name: &str, file: &TreeFile, of: Option<(&Ranks, &[RuleTree<'_>])>) -> String {
-    let trees = match of {
+    let mut trees: Vec<TreeDocument> = match of {
         Some((ranks, trees)) => trees
             .iter()
             .map(|tree| tree_document(tree, ranks))
@@ -100,6 +139,9 @@ pub fn trees_to_json(name: &str, file: &TreeFile, of: Option<(&Ranks, &[RuleTree
             .map(|rule| TreeDocument::of(rule.line, &rule.calls))
             .collect(),
     };
+    for (rule, tree) in trees.iter_mut().enumerate() {
+        tree.candidate = CandidateDocument::of(&file.rules, rule);
+    }
     let remark = |problem: &Problem| RemarkDocument {
         line: problem.line,
         text: format!("{}; {}", problem.found, problem.remedy),
@@ -142,6 +184,7 @@ impl TreeDocument {
             bytes_min: calls.bytes.0,
             bytes_max: (calls.bytes.1 != u64::MAX).then_some(calls.bytes.1),
             across: calls.across.map(Level::plural),
+            candidate: None,
             unfit: None,
             root: None,
             height: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use collbench_adapt::{Entry, LogError, read_log};
-use collbench_formats::tree::{Collective, Rule};
+use collbench_formats::tree::{Collective, Rule, TreeRules};
 use collbench_text::quantity::{counted, round_duration, share};
 use collbench_tree_files::{Problems, TreeFile, make};
 
@@ -23,8 +23,13 @@ pub enum FromLogError {
     )]
     Empty,
     /// It names something that is not in its tree file.
-    #[error("its tree file has no candidate at line {0}")]
-    Candidate(u32),
+    #[error("its tree file has no candidate {number} at line {line}")]
+    Candidate {
+        /// Line of the tree.
+        line: u32,
+        /// Number of the candidate, from 1.
+        number: u32,
+    },
 }
 
 /// Calls that one rule can be for.
@@ -72,35 +77,46 @@ pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
         found.iter().map(|(calls, entry)| (calls, *entry)).collect();
     rest.reverse();
     while let Some((first, entry)) = rest.pop() {
-        let line = entry.subject.candidates[entry.in_use];
+        let number = entry.subject.candidates[entry.in_use];
         let mut bytes = first.bytes;
         remark(first, entry, &mut written);
         // One rule for payloads that follow one another.
         while let Some((next, other)) = rest.pop_if(|(next, other)| {
             let is_alike = next.operation == first.operation && next.ranks == first.ranks;
             is_alike
-                && other.subject.candidates[other.in_use] == line
                 && next.bytes.0 == bytes.1 + 1
+                && (other.subject.line, other.subject.candidates[other.in_use])
+                    == (entry.subject.line, number)
         }) {
             bytes.1 = next.bytes.1;
             remark(next, other, &mut written);
         }
-        let Some(line) = line else {
+        let Some(number) = number else {
             written.push('\n');
             continue;
         };
-        let rule = file.rules.rules.iter().find(|rule| rule.line == line);
-        let rule = rule.ok_or(FromLogError::Candidate(line))?;
+        let line = entry.subject.line;
+        let rule = candidate(&file.rules, line, number);
+        let rule = rule.ok_or(FromLogError::Candidate { line, number })?;
         write_rule(rule, (first, bytes), &mut written);
     }
     Ok(written)
+}
+
+/// A candidate of the tree at a line, by its number.
+fn candidate(rules: &TreeRules, line: u32, number: u32) -> Option<&Rule> {
+    let adaptation = rules.adaptations.iter().find(|of| of.line == line)?;
+    let nth = number
+        .checked_sub(1)
+        .filter(|nth| *nth < adaptation.n_rules)?;
+    rules.rules.get((adaptation.first + nth) as usize)
 }
 
 /// What was found, as a comment.
 fn remark(calls: &Calls, entry: &Entry, text: &mut String) {
     let name = |nth: usize| match entry.subject.candidates[nth] {
         None => "the MPI library".to_owned(),
-        Some(line) => format!("the tree of line {line}"),
+        Some(number) => format!("candidate {number}"),
     };
     let payload = match calls.bytes {
         (0, 0) => String::new(),
@@ -200,7 +216,7 @@ mod tests {
                 bytes,
                 root: None,
                 depends_on_grouping: false,
-                candidates: vec![Some(10), Some(12), None],
+                candidates: vec![Some(1), Some(2), None],
             },
             calls,
             in_use,
@@ -244,7 +260,7 @@ mod tests {
             "allreduce of 8 to 15 bytes on 4 ranks: the MPI library is in use after 20 calls"
         ));
         assert!(
-            text.contains("the tree of line 10 takes 25 % longer (10 % to 30 %)"),
+            text.contains("candidate 1 takes 25 % longer (10 % to 30 %)"),
             "{text}"
         );
     }
@@ -258,7 +274,13 @@ mod tests {
         let mut other = entry("bcast", (8, 15), 10, 0);
         other.subject.candidates[0] = Some(99);
         let error = tree_file_of_log(&log(&[other]));
-        assert!(matches!(error, Err(FromLogError::Candidate(99))));
+        assert!(matches!(
+            error,
+            Err(FromLogError::Candidate {
+                line: 6,
+                number: 99
+            })
+        ));
         assert!(matches!(tree_file_of_log("x"), Err(FromLogError::Log(_))));
     }
 }

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use collbench_formats::tree::{Calls, Form, Level, Rule, Shaped, WrapperKind, Wrappers};
+use collbench_formats::tree::{
+    Calls, Form, Level, LibraryCandidate, Results, Rule, Shaped, TreeRules, WrapperKind, Wrappers,
+};
 use collbench_text::inert;
-use collbench_text::quantity::{counted, grouped};
+use collbench_text::quantity::{counted, grouped, share};
 use collbench_tree_files::{TreeFile, shape_name};
 
 use super::ranks::Ranks;
@@ -18,18 +20,42 @@ pub fn trees_to_text(name: &str, file: &TreeFile, of: Option<(&Ranks, &[RuleTree
     match of {
         None => {
             text.push('\n');
-            for rule in &file.rules.rules {
-                let _ = write!(text, "\n{}\n{}", heading(rule), form(rule));
+            for (nth, rule) in file.rules.rules.iter().enumerate() {
+                let candidate = candidate(&file.rules, nth);
+                let _ = write!(text, "\n{}\n{candidate}{}", heading(rule), form(rule));
             }
         }
         Some((ranks, trees)) => {
             let _ = writeln!(text, " for {}", ranks_in_words(ranks));
-            for tree in trees {
-                let _ = write!(text, "\n{}\n{}", heading(tree.rule), tree_text(tree, ranks));
+            for (nth, tree) in trees.iter().enumerate() {
+                let candidate = candidate(&file.rules, nth);
+                let shown = tree_text(tree, ranks);
+                let _ = write!(text, "\n{}\n{candidate}{shown}", heading(tree.rule));
             }
         }
     }
     text
+}
+
+/// `candidate 1 of 2, and the MPI library last; trying may cost 2 % of the time; results stay the same`; nothing
+/// of a rule that is no candidate.
+fn candidate(rules: &TreeRules, rule: usize) -> String {
+    let Some((adaptation, nth)) = rules.candidate(rule) else {
+        return String::new();
+    };
+    let adaptation = &rules.adaptations[adaptation];
+    let library = match adaptation.library {
+        LibraryCandidate::No => "",
+        LibraryCandidate::First => ", the MPI library before them",
+        LibraryCandidate::Last => ", the MPI library after them",
+    };
+    let results = match adaptation.results {
+        Results::Same => "results stay the same",
+        Results::Any => "results may differ in their last digits",
+    };
+    let (number, n) = (nth + 1, adaptation.n_rules);
+    let cost = share(f64::from(adaptation.cost) / 1e6);
+    format!("  candidate {number} of {n}{library}; trying may cost {cost} of the time; {results}\n")
 }
 
 /// `8 ranks on 4 hosts at 2 sites`.

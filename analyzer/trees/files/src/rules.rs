@@ -46,6 +46,8 @@ struct WrittenCalls {
     sizes: Option<(u32, u32)>,
     bytes: Option<(u64, u64)>,
     across: Option<Level>,
+    /// What was wrong before the tree.
+    n_problems: usize,
 }
 
 impl Reader<'_> {
@@ -58,6 +60,7 @@ impl Reader<'_> {
             sizes: table.get("size").and_then(|value| self.sizes(value)),
             bytes: table.get("bytes").and_then(|value| self.bytes(value)),
             across: table.get("across").and_then(|value| self.across(value)),
+            n_problems,
         };
         let collectors = table.get("collectors");
         let collectors = collectors.and_then(|value| self.collectors_of_kinds(value));
@@ -196,7 +199,6 @@ impl Reader<'_> {
         collectors: CollectorsOfKinds,
         found: &mut FoundTree,
     ) -> Option<()> {
-        let n_problems = self.problems.len();
         let hosts = match table.get("hosts") {
             Some(value) => self.strings(value, "the name of a host"),
             None => Vec::new(),
@@ -229,7 +231,7 @@ impl Reader<'_> {
                 return self.wrong(table.key("shape"), found, "leave one of them out");
             }
             // Then it is a shape with a typo, perhaps.
-            (None, None) if self.problems.len() > n_problems => return None,
+            (None, None) if self.problems.len() > calls.n_problems => return None,
             (None, None) => {
                 let remedy =
                     "add shape = \"binomial\" or another one, or a [[tree.node]] for each join";

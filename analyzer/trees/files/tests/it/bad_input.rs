@@ -21,6 +21,53 @@ fn of_nodes(nodes: &str) -> String {
     said(&format!("[[tree]]\noperations = \"allreduce\"\n{nodes}"))
 }
 
+/// What is said of a tree of allreduce with these keys, from line 3 on.
+fn of_candidates(keys: &str) -> String {
+    said(&format!("[[tree]]\noperations = \"allreduce\"\n{keys}"))
+}
+
+#[test]
+fn candidates_are_two_to_eight_and_say_what_may_be_done_about_them() {
+    let linear = "[[tree.candidate]]\nshape = \"linear\"\n";
+    let two = format!("{linear}[[tree.candidate]]\nshape = \"binomial\"\n");
+    assert_eq!(
+        of_candidates(&two),
+        "3:8: candidates without \"adapt\"; add adapt = {}, or leave one of them and write its keys into the tree"
+    );
+    assert_eq!(
+        of_candidates(&format!("adapt = {{}}\n{linear}")),
+        "4:8: one candidate; add another [[tree.candidate]], or library = true to adapt"
+    );
+    assert_eq!(
+        of_candidates(&format!("adapt = {{}}\n{}", linear.repeat(9))),
+        "4:8: 9 candidates; leave at most 8"
+    );
+    assert_eq!(
+        of_candidates("adapt = { library = true }\nshape = \"linear\"\n"),
+        "3:1: \"adapt\" without candidates; write each tree as [[tree.candidate]] with a shape"
+    );
+    assert_eq!(
+        of_candidates(&format!("adapt = {{ cost = 0.6 }}\n{two}")),
+        "3:18: 0.6 instead of a cost; expected a share of the time in these calls from 0 to 0.5, such as 0.02"
+    );
+    assert_eq!(
+        of_candidates(&format!("adapt = {{ costs = 0.1 }}\n{two}")),
+        "3:11: adapt has no key \"costs\"; did you mean \"cost\"?"
+    );
+    assert_eq!(
+        of_candidates(&format!("adapt = {{ library = \"last\" }}\n{two}")),
+        "3:21: an unknown value of \"library\"; expected true, false or \"first\""
+    );
+    assert_eq!(
+        of_candidates(&format!("adapt = {{ results = \"sam\" }}\n{two}")),
+        "3:21: \"sam\" for results; did you mean \"same\"?"
+    );
+    assert_eq!(
+        of_candidates(&format!("adapt = {{}}\nroot = 1\n{two}")),
+        "4:1: \"root\" for a tree with candidates; write it into each [[tree.candidate]]"
+    );
+}
+
 #[test]
 fn a_typo_is_named_with_the_nearest_name() {
     assert_eq!(

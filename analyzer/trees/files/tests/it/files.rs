@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use collbench_formats::tree::{
-    Collective, Collectors, Contributor, Form, Level, Rule, Shape, WrapperKind,
+    Collective, Collectors, Contributor, Form, Level, LibraryCandidate, Results, Rule, Shape,
+    WrapperKind,
 };
 use collbench_tree_files::TreeFile;
 
@@ -119,7 +120,8 @@ fn the_example_of_the_reference_is_right() {
     let (_, rest) = reference.split_once("```toml\n").unwrap();
     let (example, _) = rest.split_once("```").unwrap();
     let file = TreeFile::parse(example, Path::new("")).unwrap();
-    assert_eq!(file.rules.rules.len(), 3);
+    assert_eq!(file.rules.rules.len(), 5);
+    assert_eq!(file.rules.adaptations.len(), 1);
     // Every key and level is named.
     for word in [
         "[[switch]]",
@@ -133,4 +135,75 @@ fn the_example_of_the_reference_is_right() {
     for operation in Collective::ALL {
         assert!(reference.contains(operation.name()), "{}", operation.name());
     }
+}
+
+#[test]
+fn candidates_are_rules_in_a_row_for_the_calls_of_their_tree() {
+    let text = "[[tree]]\noperations = 'bcast'\nshape = 'linear'\nbytes = '0-7'\n\
+        [[tree]]\noperations = ['allreduce', 'barrier']\nsize = '2-'\ncollectors = 'none'\n\
+        adapt = { library = 'first', cost = 0.1, results = 'any' }\n\
+        [[tree.candidate]]\nshape = 'binomial'\n\
+        [[tree.candidate]]\ncollectors = 'both'\n\
+        [[tree.candidate.node]]\nowner = 0\ncontributors = [0, 1]\n\
+        [[tree]]\noperations = 'reduce'\nadapt = {}\ncandidate = [{ shape = 'linear' }, { shape = 'binomial' }]\n";
+    let mut rules = TreeFile::parse(text, Path::new("")).unwrap().rules;
+    let [one, other] = &rules.adaptations[..] else {
+        panic!("{:?}", rules.adaptations);
+    };
+    assert_eq!(
+        (one.line, one.first, one.n_rules, one.cost),
+        (5, 1, 2, 100_000)
+    );
+    assert_eq!(
+        (one.library, one.results),
+        (LibraryCandidate::First, Results::Any)
+    );
+    assert_eq!(
+        (other.line, other.first, other.n_rules, other.cost),
+        (17, 3, 2, 20_000)
+    );
+    assert_eq!(
+        (other.library, other.results),
+        (LibraryCandidate::No, Results::Same)
+    );
+    let [_, first, second, ..] = &rules.rules[..] else {
+        panic!("{:?}", rules.rules);
+    };
+    assert_eq!(first.calls.operations, second.calls.operations);
+    assert_eq!(
+        (first.calls.ranks, second.calls.ranks),
+        ((2, u32::MAX), (2, 2))
+    );
+    assert_eq!((first.line, second.line), (10, 12));
+    assert_eq!(first.collectors.gred, Collectors::NONE);
+    assert_eq!(second.collectors.gred, Collectors::ALL);
+    assert_eq!(
+        (rules.candidate(0), rules.candidate(2)),
+        (None, Some((0, 1)))
+    );
+    assert_eq!(rules.name(0), "line 1 of the tree file");
+    assert_eq!(rules.name(4), "candidate 2 of line 17 of the tree file");
+    rules.retain(|calls| !calls.operations.contains(&Collective::Bcast));
+    assert_eq!(
+        (rules.candidate(0), rules.candidate(3)),
+        (Some((0, 0)), Some((1, 1)))
+    );
+    rules.retain(|calls| calls.operations.contains(&Collective::Reduce));
+    assert_eq!(rules.adaptations.len(), 1);
+    assert_eq!(
+        (rules.candidate(0), rules.candidate(2)),
+        (Some((0, 0)), None)
+    );
+}
+
+#[test]
+fn a_candidate_that_is_there_twice_is_a_remark() {
+    let text = "[[tree]]\noperations = 'reduce'\nadapt = {}\n\
+        [[tree.candidate]]\nshape = 'linear'\n[[tree.candidate]]\nshape = { ranks = 'linear' }\n";
+    let file = TreeFile::parse(text, Path::new("")).unwrap();
+    let remarks: Vec<String> = file.remarks.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        remarks,
+        ["6:1: the same tree as that of line 4; leave one of both candidates out"]
+    );
 }
