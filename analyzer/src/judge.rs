@@ -1,5 +1,6 @@
 //! From sums to results: verdicts, hangs, trees, operations.
 
+pub(crate) mod adaptations;
 pub(crate) mod behaviour;
 pub(crate) mod call_sites;
 pub(crate) mod causes;

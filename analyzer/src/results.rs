@@ -5,6 +5,7 @@
 //! a [`HangSummary`] why a run did not end; a [`Remark`] what to know before relying on the
 //! figures.
 
+pub(crate) mod adaptation;
 pub(crate) mod analysis;
 pub(crate) mod call_sites;
 pub(crate) mod causes;
@@ -33,6 +34,7 @@ pub use collbench_stats::buckets::Bucket;
 pub use collbench_stats::distribution::Summary;
 
 pub use crate::sums::operation::LATE_RECEIVER_ASSUMED;
+pub use adaptation::{AdaptationSummary, AdaptedCandidate, ControlPointSummary, GainSummary};
 pub use analysis::{Analysis, DetailsSummary, MarkedPhase, Total};
 pub use call_sites::{CallSiteSummary, FrameSummary, OperationSite};
 pub use causes::{CauseKind, CostOf, FoundCause, LateBy};

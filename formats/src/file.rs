@@ -12,8 +12,8 @@ pub use chunk::{
     SequenceEntry, SequenceOf,
 };
 pub use definition::{
-    Communicator, CommunicatorKind, Definition, NO_COMMUNICATOR, OffsetSample,
-    PersistentCollective, SpanningTree, Topology,
+    CandidateAt, Communicator, CommunicatorKind, ControlPoint, Definition, NO_COMMUNICATOR,
+    OffsetSample, PersistentCollective, SpanningTree, Topology,
 };
 pub use header::{
     Abi, COMPACT_VERSION, ClockIdentity, ClockSource, EndDamaged, FILE_MAGIC, FORMAT_VERSION,

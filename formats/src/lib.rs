@@ -31,12 +31,13 @@ mod trace;
 pub mod write;
 
 pub use file::{
-    Abi, Anchor, CHUNK_ALIGN, CHUNK_MAGIC, COMPACT_VERSION, CallSite, ChunkHeader, ChunkKind,
-    ClockIdentity, ClockSource, Communicator, CommunicatorKind, Definition, EndDamaged, FILE_MAGIC,
-    FORMAT_VERSION, FileHeader, HostIdentity, Identity, Layer, LayerState, MAX_META_BYTES,
-    MetaError, Module, MpiIdentity, NO_COMMUNICATOR, NO_MODULE, OffsetSample, PLACE_MAGIC,
-    PersistentCollective, ProcessState, SCRIPT, STOP_TEXT_BYTES, ScriptFunction, SequenceEntry,
-    SequenceOf, SiteFrame, SpanningTree, StopReason, Topology, decode_meta, encode_meta,
+    Abi, Anchor, CHUNK_ALIGN, CHUNK_MAGIC, COMPACT_VERSION, CallSite, CandidateAt, ChunkHeader,
+    ChunkKind, ClockIdentity, ClockSource, Communicator, CommunicatorKind, ControlPoint,
+    Definition, EndDamaged, FILE_MAGIC, FORMAT_VERSION, FileHeader, HostIdentity, Identity, Layer,
+    LayerState, MAX_META_BYTES, MetaError, Module, MpiIdentity, NO_COMMUNICATOR, NO_MODULE,
+    OffsetSample, PLACE_MAGIC, PersistentCollective, ProcessState, SCRIPT, STOP_TEXT_BYTES,
+    ScriptFunction, SequenceEntry, SequenceOf, SiteFrame, SpanningTree, StopReason, Topology,
+    decode_meta, encode_meta,
 };
 pub use read::{Damage, FormatError};
 pub use record::{

@@ -60,6 +60,7 @@ pub use gaps::{Peer, begin_transfer_call, poll_call, send_call, timed_call};
 pub use initiation::{RequestCall, nonblocking_call};
 pub(crate) use local::Local;
 pub use nesting::guarded_call;
+pub(crate) use passes::define_control_point;
 pub use passes::{begin_own_call, define_tree, end_own_call, record_pass};
 pub use persistent::{persistent_call, start_call, startall_call};
 pub(crate) use recorder::Recorder;

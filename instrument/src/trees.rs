@@ -29,7 +29,7 @@
 //! | `tags` | tags of messages, which no two trees share |
 //! | `last_calls` | what the last calls on a communicator have found |
 //! | `sites` | sites of hosts that the tree file does not name, by round trips between them |
-//! | `adapt_log` | decisions about candidates, written to a file |
+//! | `adapt_log` | the file to which decisions about candidates are written |
 //! | `world` | what all processes that were started together know |
 //! | `adaptive` | calls for which there are several candidates: which one they use |
 //! | `communicator` | the trees of a communicator, and what its processes agree on |

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use collbench_adapt::read_log;
-use collbench_tests::{Job, Workspace, have, long_or, program};
+use collbench_tests::{Job, Workspace, analyze, have, long_or, program};
 
 use super::tree_file;
 
@@ -93,7 +93,7 @@ fn sums_have_the_same_bits_with_any_candidates_unless_any_results_are_asked_for(
 }
 
 #[test]
-fn decisions_are_in_the_log_with_the_tree_file() {
+fn decisions_are_in_the_log_with_the_tree_file_and_in_the_trace() {
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
@@ -101,17 +101,35 @@ fn decisions_are_in_the_log_with_the_tree_file() {
     let log = folder.join("adapt.log");
     let file = tree_file(&folder, ALL);
     let log_given = log.to_str().unwrap();
-    let options = ["--trees", &file, "--no-trace", "--adapt-log", log_given];
+    let options = ["--trees", &file, "--adapt-log", log_given];
     let job = Job {
         options: &options,
-        ..Job::new(3, program("steady.c"), &["400"])
+        ..Job::new(3, program("steady.c"), &["400", "100"])
     };
-    job.record(folder.path()).0.expect(0);
+    let (finished, trace) = job.record(folder.path());
+    finished.expect(0);
     let (text, entries) = read_log(&std::fs::read_to_string(&log).unwrap()).unwrap();
     assert_eq!(text, ALL);
-    assert!(!entries.is_empty());
-    for entry in &entries {
-        assert_eq!(entry.subject.ranks, 3);
-        assert!(entry.candidates[entry.in_use].0 == "in-use");
-    }
+    let of_allreduce = entries
+        .iter()
+        .filter(|entry| entry.subject.operation == "allreduce");
+    let last = of_allreduce.clone().next_back().unwrap();
+    assert_eq!(last.candidates[last.in_use].0, "in-use");
+    assert_eq!(last.subject.candidates, [Some(1), Some(2), Some(3), None]);
+
+    let analysis = analyze(&trace, &[]);
+    let adaptations = analysis.json["adaptations"].as_array().unwrap();
+    let allreduce = adaptations
+        .iter()
+        .find(|of| of["operation"] == "MPI_Allreduce")
+        .unwrap();
+    let points = allreduce["points"].as_array().unwrap();
+    assert_eq!(points.len(), of_allreduce.count());
+    let times: Vec<i64> = points
+        .iter()
+        .map(|point| point["at_ns"].as_i64().unwrap())
+        .collect();
+    assert!(times.is_sorted() && times[0] > 0);
+    assert_eq!(allreduce["calls"], last.calls);
+    assert_eq!(allreduce["candidates"][3]["name"], "the MPI library");
 }

@@ -8,6 +8,7 @@ use collbench_viz::{Figure, Order, Picture};
 use crate::pictures::instances::Instances;
 use crate::words;
 
+mod adaptation;
 mod clocks;
 pub(crate) mod comparison;
 mod durations;
@@ -21,7 +22,8 @@ mod tree;
 mod waits;
 
 /// Prefixes of the file names of pictures of one operation.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
+    ADAPTATION,
     "timeline",
     "timemap",
     "arrival-order",
@@ -38,6 +40,8 @@ const KINDS: [&str; 11] = [
 const WITHOUT_WAITS: &str = "-without-waits";
 /// File names of pictures of the whole run.
 const OF_RUN: [&str; 3] = [WAITS, CLOCK, TIMELINE];
+/// Prefix of the file names of pictures of several candidates.
+const ADAPTATION: &str = "adaptation";
 const TIMELINE: &str = "timeline.svg";
 const WAITS: &str = "waits-over-time.svg";
 const CLOCK: &str = "clock.svg";
@@ -250,7 +254,19 @@ pub(crate) fn of_run(analysis: &Analysis, instances: &Instances<'_>) -> Vec<Pict
         },
         dot: None,
     });
-    waits.into_iter().chain(all).chain(clocks).collect()
+    let adaptations = (1..).zip(adaptation::of_run(analysis));
+    let adaptations = adaptations.map(|(number, (operation, curves))| {
+        let heading = "Which candidate was used when";
+        PictureFile::of(
+            (number, operation),
+            ADAPTATION,
+            heading,
+            adaptation::CAPTION,
+            curves,
+        )
+    });
+    let pictures = waits.into_iter().chain(all).chain(adaptations);
+    pictures.chain(clocks).collect()
 }
 
 /// Whether a file has the name of a picture: `timemap-3-MPI_Bcast.svg`.

@@ -1,5 +1,6 @@
 //! Results to sentences, for the screen, the page and pictures.
 
+pub(crate) mod adaptations;
 pub(crate) mod advice;
 pub(crate) mod algorithms;
 pub(crate) mod arrivals;

@@ -99,7 +99,8 @@ impl Communicators {
                     | Definition::SpanningTree(_)
                     | Definition::Module(_)
                     | Definition::CallSite(_)
-                    | Definition::ScriptFunction(_) => {}
+                    | Definition::ScriptFunction(_)
+                    | Definition::ControlPoint(_) => {}
                     Definition::CommunicatorSite { index, site } => {
                         if let Some(&number) = numbers.get(site as usize) {
                             made_at.insert(index, number);

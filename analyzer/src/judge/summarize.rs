@@ -8,6 +8,7 @@ use collbench_stats::integers::sum_ns;
 use crate::calls::algorithms::algorithms;
 use crate::calls::running::running;
 use crate::communicators::Communicators;
+use crate::judge::adaptations::adaptations;
 use crate::judge::behaviour::{fine_timeline, rank_classes, timeline};
 use crate::judge::call_sites;
 use crate::judge::causes::completions::late_to_complete;
@@ -127,6 +128,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         fine_timeline: fine_timeline(inputs),
         instances: shown_instances(inputs),
         classes: rank_classes(inputs),
+        adaptations: adaptations(inputs),
         algorithms: algorithms(inputs.run, of_processes().map(|found| &found.algorithms)),
         running,
         phases: marked_phases(inputs),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::algorithms::AlgorithmSummary;
 use crate::calls::running::RunningSummary;
 use crate::remark::Remark;
+use crate::results::adaptation::AdaptationSummary;
 use crate::results::call_sites::CallSiteSummary;
 use crate::results::causes::FoundCause;
 use crate::results::clock::ClockSummary;
@@ -81,6 +82,8 @@ pub struct Analysis {
     /// Which algorithms the MPI library ran for which operation, in the whole trace; `None` where
     /// no process recorded them.
     pub algorithms: Option<Vec<AlgorithmSummary>>,
+    /// The calls for which a tree file had several candidates, in the whole trace; empty without any.
+    pub adaptations: Vec<AdaptationSummary>,
     /// Whether threads were running before and in long calls, in the whole trace; `None` where no
     /// process recorded it.
     pub running: Option<Vec<RunningSummary>>,

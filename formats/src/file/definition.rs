@@ -4,7 +4,7 @@ use bincode::{Decode, Encode};
 
 use crate::file::site::{CallSite, Module, ScriptFunction};
 use crate::record::Operation;
-use crate::tree::Wrappers;
+use crate::tree::{Collective, Wrappers};
 
 /// In a field that holds the index of a communicator: no communicator.
 pub const NO_COMMUNICATOR: u32 = u32::MAX;
@@ -140,6 +140,50 @@ pub struct SpanningTree {
     pub wrappers: Option<Wrappers>,
 }
 
+/// A control point: which of several candidates the next calls of an operation use, and why. Written by the process
+/// that decides, which has rank 0 in the communicator.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct ControlPoint {
+    /// When, ticks.
+    pub at: u64,
+    /// Index of the communicator.
+    pub communicator: u32,
+    /// The operation.
+    pub operation: Collective,
+    /// Least and greatest payload of a rank, bytes, of the calls that it is about.
+    pub bytes: (u64, u64),
+    /// Their root, of operations that have one.
+    pub root: Option<u32>,
+    /// How many there were before it.
+    pub calls: u64,
+    /// The candidate in use from here on, by its position.
+    pub in_use: u32,
+    /// The one that was in use before.
+    pub before: u32,
+    /// Why, in one word.
+    pub reason: String,
+    /// What trying has cost so far without the first calls of each candidate, with these, and what it might have cost; ns
+    /// over all processes.
+    pub cost_ns: [u64; 3],
+    /// All candidates, in the same order at each control point.
+    pub candidates: Vec<CandidateAt>,
+}
+
+/// What is known of a candidate at a control point.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct CandidateAt {
+    /// What people call it: where it stands in the tree file, or the MPI library.
+    pub name: String,
+    /// What is thought of it, in one word.
+    pub standing: String,
+    /// Calls that it has executed.
+    pub calls: u64,
+    /// Time in one call over all processes, ns.
+    pub total_ns: Option<u64>,
+    /// How much longer its calls take than those of the candidate in use, with the interval, in millionths.
+    pub gain: Option<[i64; 3]>,
+}
+
 /// One entry of a definitions chunk.
 ///
 /// Variants are only ever added at the end: their position is their number in the file.
@@ -207,4 +251,6 @@ pub enum Definition {
         /// Index of the call site of its constructor.
         site: u32,
     },
+    /// Which of several candidates the next calls of an operation use.
+    ControlPoint(ControlPoint),
 }

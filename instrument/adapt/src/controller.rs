@@ -28,6 +28,8 @@ const MAX_ROUNDS: u32 = 6;
 const FIRST_HOLD: u64 = 4;
 /// Most blocks of a candidate in a round.
 const MAX_TURNS: u32 = 8;
+/// One that was worse must be better in that many calls to be a surprise.
+const SURPRISING_CALLS: usize = 4;
 /// Most calls of a candidate in a round.
 const MOST_CALLS: u32 = 64;
 /// The share of the time in the calls that control points may take, once nothing changes.
@@ -258,8 +260,11 @@ impl Controller {
         let before = self.in_use;
         self.account(figures);
         let mut reason = Reason::Undecided;
-        if self.has_changed(figures) {
+        if self.has_changed(figures) || self.is_surprised(figures) {
             self.try_all_again(position);
+            for block in &figures.blocks {
+                self.evidence.add_calls(block);
+            }
             reason = Reason::Changed;
         }
         if let Some((better, why)) = self.better(position) {
@@ -390,6 +395,19 @@ impl Controller {
         // A change in the middle of a block shows in the slower ones of its calls.
         let upper_quartile = times.get(times.len() * 3 / 4).copied();
         upper_quartile.is_some_and(|time| self.watch.add(time))
+    }
+
+    /// Whether one that was certainly worse took less in each of its calls than the candidate in use in the same plan: what
+    /// is known of them is no longer true.
+    fn is_surprised(&self, figures: &Figures) -> bool {
+        let mut of_plan = Evidence::default();
+        for block in &figures.blocks {
+            of_plan.add_calls(block);
+        }
+        let by_least = self.options.waits_for_all;
+        let is_worse = |nth: &usize| self.candidates[*nth].standing == Standing::Worse;
+        let mut worse = (0..self.candidates.len()).filter(is_worse);
+        worse.any(|nth| of_plan.is_apart(nth, self.in_use, by_least, SURPRISING_CALLS))
     }
 
     /// Forgets what is known of other candidates.

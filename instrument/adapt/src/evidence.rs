@@ -137,15 +137,32 @@ impl Evidence {
         by_least: bool,
         chance: Option<f64>,
     ) -> bool {
+        let (n, m) = (self.first[of].len(), self.first[than].len());
+        let is_by_chance = chance.is_some_and(|least| ways_to_mix(n, m) < least);
+        !is_by_chance && self.are_apart(of, than, by_least, (2.0, 2))
+    }
+
+    /// Whether each of the first calls of a candidate took less than each of those of another, in all figures that count.
+    /// There must be so many of both.
+    pub(crate) fn is_apart(&self, of: usize, than: usize, by_least: bool, calls: usize) -> bool {
+        self.are_apart(of, than, by_least, (1.0, calls))
+    }
+
+    fn are_apart(
+        &self,
+        of: usize,
+        than: usize,
+        by_least: bool,
+        (factor, calls): (f64, usize),
+    ) -> bool {
         let (ones, others) = (&self.first[of], &self.first[than]);
-        let (n, m) = (ones.len(), others.len());
-        if n < 2 || m < 2 || chance.is_some_and(|least| ways_to_mix(n, m) < least) {
+        if ones.len() < calls || others.len() < calls {
             return false;
         }
         let is_apart = |time: fn(&(f64, f64)) -> f64| {
             let most = ones.iter().map(time).fold(0.0, f64::max);
             let least = others.iter().map(time).fold(f64::INFINITY, f64::min);
-            2.0 * most < least
+            factor * most < least
         };
         is_apart(|times| times.0) && (!by_least || is_apart(|times| times.1))
     }

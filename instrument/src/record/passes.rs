@@ -4,7 +4,9 @@
 use std::sync::atomic::Ordering;
 
 use collbench_formats::tree::Wrappers;
-use collbench_formats::{CollectorPass, Definition, Operation, PassedWays, SpanningTree};
+use collbench_formats::{
+    CollectorPass, ControlPoint, Definition, Operation, PassedWays, SpanningTree,
+};
 use collbench_paths::Pass;
 
 use super::local::Local;
@@ -31,6 +33,17 @@ pub fn define_tree(
         wrappers,
     }));
     Some(index)
+}
+
+/// Defines a control point of calls on a communicator, made by its index and the time, ticks.
+pub(crate) fn define_control_point(comm: usize, point: impl FnOnce(u32, u64) -> ControlPoint) {
+    let Some(recorder) = Recorder::active() else {
+        return;
+    };
+    if let Some(entry) = Local::of_this_thread().communicator(recorder, comm) {
+        let point = point(entry.index, recorder.clock.now());
+        recorder.define(&Definition::ControlPoint(point));
+    }
 }
 
 /// Records a pass through an event collector of the tree with this index.

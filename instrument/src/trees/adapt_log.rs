@@ -1,18 +1,13 @@
-//! Decisions about candidates, written to a file.
-//!
-//! It is opened for each control point: a program that closes all descriptors or forks disturbs nothing.
+//! The file to which decisions about candidates are written. It is opened for each control point, so that a program
+//! which closes all descriptors disturbs nothing.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use collbench_adapt::{Decision, Entry, Subject};
 use collbench_formats::tree::Adapting;
 
-use super::adaptive::Candidate;
-use super::communicator::TreesOfCommunicator;
-use super::world::World;
 use crate::process::say;
 
 /// Most bytes that a process writes.
@@ -36,7 +31,7 @@ impl AdaptLog {
     }
 
     /// Adds a line; what cannot be written is said once.
-    fn add(&self, line: &str, rank: u32) {
+    pub(super) fn add(&self, line: &str, rank: u32) {
         let length = line.len() as u64;
         if self.written.fetch_add(length, Ordering::Relaxed) + length > MOST_BYTES {
             return;
@@ -53,36 +48,5 @@ impl AdaptLog {
                 &format!("{path}: {error}; decisions about trees are not written down"),
             );
         }
-    }
-}
-
-impl TreesOfCommunicator {
-    /// Writes a decision about the calls with a key to the log, if there is one.
-    pub(super) fn write_down(&self, trees: &World, of: usize, decision: &Decision) {
-        let Some(log) = &trees.log else {
-            return;
-        };
-        let calls = &self.adaptive.calls[of];
-        let key = &calls.key;
-        let adaptation = &trees.rules.adaptations[key.adaptation];
-        let number = |candidate: &Candidate| match *candidate {
-            Candidate::Library => None,
-            Candidate::Tree(rule) => Some(rule as u32 - adaptation.first + 1),
-        };
-        let bytes = match key.size_class {
-            0 => (0, 0),
-            digits => (1 << (digits - 1), (1 << digits) - 1),
-        };
-        let subject = Subject {
-            line: adaptation.line,
-            operation: key.collective.name().to_owned(),
-            ranks: self.n_ranks() as u32,
-            first_rank: trees.rank,
-            bytes,
-            root: key.root,
-            depends_on_grouping: key.depends_on_grouping,
-            candidates: calls.candidates.iter().map(number).collect(),
-        };
-        log.add(&Entry::new(subject, decision).line(), trees.rank);
     }
 }

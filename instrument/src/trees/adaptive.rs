@@ -58,6 +58,8 @@ pub(super) struct AdaptiveCalls {
     pub(super) control_ns: i64,
     /// The call that is under way.
     under_way: Option<(Step, Option<Instant>)>,
+    /// Control points that were written to the trace.
+    pub(super) n_in_trace: u32,
     /// How often this thread has lost its core, at the beginning of the block.
     interruptions: i64,
 }
@@ -211,6 +213,7 @@ impl Adaptive {
             candidates,
             control_ns: 0,
             under_way: None,
+            n_in_trace: 0,
             interruptions: 0,
         });
         self.calls.len() - 1

@@ -6,15 +6,19 @@
 use std::ffi::c_int;
 use std::time::Instant;
 
-use collbench_adapt::{Block, Decision, Figures, Follower, PLAN_WORDS, Plan};
+use collbench_adapt::{Block, Decision, Entry, Figures, Follower, PLAN_WORDS, Plan, Subject};
 use collbench_formats::tree::Policy;
+use collbench_formats::{CandidateAt, ControlPoint};
 
-use super::adaptive::Adaptive;
+use super::adaptive::{Adaptive, Candidate, Key};
 use super::communicator::TreesOfCommunicator;
 use super::world::World;
 use crate::host::mix;
 use crate::mpi::{Handle, address_of, call_mpi};
-use crate::record::Local;
+use crate::record::{Local, define_control_point};
+
+/// Most control points of calls that are alike in the trace.
+const MOST_POINTS: u32 = 1024;
 
 /// Collectives of the MPI library on a communicator.
 struct OfLibrary<'a> {
@@ -88,6 +92,81 @@ impl TreesOfCommunicator {
         calls.follower = plan.map(Follower::new);
         calls.control_ns = begin.elapsed().as_nanos() as i64;
         Ok(())
+    }
+}
+
+impl TreesOfCommunicator {
+    /// Writes a decision about the calls with a key to the trace and to the log, if there are any.
+    fn write_down(&mut self, trees: &World, of: usize, decision: &Decision) {
+        let n_ranks = self.n_ranks() as u32;
+        let calls = &mut self.adaptive.calls[of];
+        let key = calls.key;
+        let adaptation = &trees.rules.adaptations[key.adaptation];
+        let bytes = match key.size_class {
+            0 => (0, 0),
+            digits => (1 << (digits - 1), (1 << digits) - 1),
+        };
+        let number = |candidate: &Candidate| match *candidate {
+            Candidate::Library => None,
+            Candidate::Tree(rule) => Some(rule as u32 - adaptation.first + 1),
+        };
+        let subject = Subject {
+            line: adaptation.line,
+            operation: key.collective.name().to_owned(),
+            ranks: n_ranks,
+            first_rank: trees.rank,
+            bytes,
+            root: key.root,
+            depends_on_grouping: key.depends_on_grouping,
+            candidates: calls.candidates.iter().map(number).collect(),
+        };
+        let entry = Entry::new(subject, decision);
+        if let Some(log) = &trees.log {
+            log.add(&entry.line(), trees.rank);
+        }
+        if calls.n_in_trace < MOST_POINTS {
+            calls.n_in_trace += 1;
+            let name = |candidate: &Candidate| match *candidate {
+                Candidate::Library => "the MPI library".to_owned(),
+                Candidate::Tree(rule) => trees.rules.name(rule),
+            };
+            let names = calls.candidates.iter().map(name);
+            define_control_point(self.comm, |communicator, at| {
+                point((communicator, at), &key, entry, names)
+            });
+        }
+    }
+}
+
+/// A control point as it is in the trace.
+fn point(
+    (communicator, at): (u32, u64),
+    key: &Key,
+    entry: Entry,
+    names: impl Iterator<Item = String>,
+) -> ControlPoint {
+    let known = entry.candidates.into_iter().zip(entry.gains);
+    let candidates = names.zip(known);
+    ControlPoint {
+        at,
+        communicator,
+        operation: key.collective,
+        bytes: entry.subject.bytes,
+        root: key.root,
+        calls: entry.calls,
+        in_use: entry.in_use as u32,
+        before: entry.before as u32,
+        reason: entry.reason,
+        cost_ns: entry.cost_ns,
+        candidates: candidates
+            .map(|(name, ((standing, calls, total_ns), gain))| CandidateAt {
+                name,
+                standing,
+                calls,
+                total_ns,
+                gain,
+            })
+            .collect(),
     }
 }
 

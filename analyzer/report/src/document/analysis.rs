@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use collbench_analyzer::results::{
-    AlgorithmSummary, CallSiteSummary, ClockSummary, Code, CommunicatorSummary, CycleSummary,
-    DetailsSummary, DisturbanceSummary, Efficiencies, FasterSummary, HangSummary, ImbalanceSummary,
-    LookedAt, MarkedPhase, MismatchSummary, NeverCompletedSummary, OperationSummary, OtherCalls,
-    RankClass, RankEndSummary, RankSummary, RunningSummary, Timeline, Total, TraceSummary,
-    UnfinishedSummary,
+    AdaptationSummary, AlgorithmSummary, CallSiteSummary, ClockSummary, Code, CommunicatorSummary,
+    CycleSummary, DetailsSummary, DisturbanceSummary, Efficiencies, FasterSummary, HangSummary,
+    ImbalanceSummary, LookedAt, MarkedPhase, MismatchSummary, NeverCompletedSummary,
+    OperationSummary, OtherCalls, RankClass, RankEndSummary, RankSummary, RunningSummary, Timeline,
+    Total, TraceSummary, UnfinishedSummary,
 };
 use collbench_analyzer::{Analysis, Selection};
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,9 @@ pub struct Document<'a> {
     /// they were not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub algorithms: Option<Cow<'a, [AlgorithmSummary]>>,
+    /// The calls for which a tree file had several candidates, over the whole trace; left out without any.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub adaptations: Cow<'a, [AdaptationSummary]>,
     /// Whether threads were running before and in long calls, over the whole trace; left out if it
     /// was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,6 +140,7 @@ impl<'a> Document<'a> {
             timeline: Cow::Borrowed(&analysis.timeline),
             classes: (&analysis.classes[..]).into(),
             algorithms: analysis.algorithms.as_deref().map(Cow::from),
+            adaptations: (&analysis.adaptations[..]).into(),
             running: analysis.running.as_deref().map(Cow::from),
             phases: (&analysis.phases[..]).into(),
             unfinished: (&analysis.unfinished[..]).into(),

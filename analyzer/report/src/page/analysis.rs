@@ -171,8 +171,9 @@ fn all_findings(
     let inside = inside.iter().filter(|paragraph| !is_in_group(paragraph));
     let (mut also, _) = findings::also(analysis);
     also.extend(not_shown(analysis));
-    let kinds: [(&str, Vec<String>); 3] = [
+    let kinds: [(&str, Vec<String>); 4] = [
         ("Algorithms", words::algorithms::sentences(analysis)),
+        ("Adaptation", words::adaptations::sentences(analysis)),
         (
             "Inside collectives",
             inside.map(|paragraph| paragraph.text.clone()).collect(),

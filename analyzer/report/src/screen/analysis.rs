@@ -61,6 +61,8 @@ pub fn to_text_within(analysis: &Analysis, report: Option<&Path>, columns: usize
     before.items("Faster", &faster, Room::of(1));
     let algorithms = words::algorithms::sentences(analysis);
     before.items("Algorithms", &algorithms, Room::of(MAX_ALGORITHMS));
+    let adaptations = words::adaptations::sentences(analysis);
+    before.items("Adaptation", &adaptations, Room::of(MAX_ALGORITHMS));
     let inside = words::inside::paragraphs(analysis).into_iter();
     let inside: Vec<String> = inside.map(|paragraph| paragraph.text).collect();
     before.items("Inside collectives", &inside, Room::of(MAX_INSIDE));

@@ -139,17 +139,18 @@ fn remark(calls: &Calls, entry: &Entry, text: &mut String) {
         );
     }
     for (nth, gain) in entry.gains.iter().enumerate() {
-        if let Some([estimate, lower, upper]) = gain {
-            let percent = |of: &i64| share(*of as f64 / 1e6);
-            let _ = write!(
-                text,
-                "; {} takes {} longer ({} to {})",
-                name(nth),
-                percent(estimate),
-                percent(lower),
-                percent(upper)
-            );
-        }
+        let Some([estimate, lower, upper]) = gain.filter(|[_, lower, _]| *lower > 0) else {
+            continue;
+        };
+        let percent = |of: i64| share(of as f64 / 1e6);
+        let _ = write!(
+            text,
+            "; {} takes {} longer ({} to {})",
+            name(nth),
+            percent(estimate),
+            percent(lower),
+            percent(upper)
+        );
     }
     text.push('\n');
 }

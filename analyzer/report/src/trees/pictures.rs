@@ -11,6 +11,7 @@ use super::ranks::Ranks;
 use super::rows::{rows, work};
 use super::rule_trees::RuleTree;
 use super::text::{heading, ranks_in_words, summary};
+use crate::words;
 
 /// A picture of the tree of a rule; `None` if it has none for these ranks.
 #[must_use]
@@ -20,16 +21,10 @@ pub fn tree_to_svg(of: &RuleTree<'_>, ranks: &Ranks) -> Option<String> {
         let node = TreeNode::unmeasured(row.name(tree), row.host(tree, ranks), row.parent);
         (node, row.note(tree).into())
     });
-    let summary = capitalized(&summary(of, tree));
+    let summary = words::capitalized(&summary(of, tree));
     let about = format!("{}, for {}", heading(of.rule), ranks_in_words(ranks));
     let tree = Tree::planned(summary.into(), about.into(), nodes.collect());
     Some(Picture::from(tree).to_svg())
-}
-
-fn capitalized(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(chars).collect()
 }
 
 /// The tree of a rule as a graph of Graphviz, with the wrappers and ranks of each host together;

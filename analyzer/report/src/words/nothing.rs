@@ -10,6 +10,7 @@ use collbench_analyzer::results::{
 /// The analysis of a run without ranks or calls.
 pub(crate) fn nothing() -> Analysis {
     Analysis {
+        adaptations: Vec::new(),
         algorithms: None,
         running: None,
         faster: None,

@@ -19,6 +19,8 @@ pub struct SimulatedCosts {
     /// Time of a message from one host to another: a row for each sending host, a column for each
     /// receiving one. What is missing takes no time.
     pub latencies: Vec<Vec<Duration>>,
+    /// Latencies from so long after the beginning on.
+    pub later: Option<(Duration, Vec<Vec<Duration>>)>,
     /// Time that a process takes to go on once what it has waited for in shared memory is there: a
     /// row for each rank that it has waited for, a column for each rank that waits. What is missing
     /// takes no time.
@@ -153,7 +155,12 @@ impl Transport for InProcess {
 
     fn send(&self, to: u32, tag: u32, bytes: &[u8]) -> Result<(), TransportError> {
         let [from, at] = [self.rank, to].map(|rank| self.network.hosts[rank as usize]);
-        let latency = entry(&self.network.costs.latencies, from, at);
+        let costs = &self.network.costs;
+        let latencies = match &costs.later {
+            Some((after, latencies)) if self.network.begin.elapsed() >= *after => latencies,
+            _ => &costs.latencies,
+        };
+        let latency = entry(latencies, from, at);
         let message = Message {
             from: self.rank,
             tag,
@@ -258,7 +265,7 @@ mod tests {
         let latency = Duration::from_millis(20);
         let costs = SimulatedCosts {
             latencies: vec![vec![Duration::ZERO, latency]],
-            wake_ups: Vec::new(),
+            ..SimulatedCosts::default()
         };
         let processes = InProcess::processes(&[0, 1, 0], costs);
         let begin = Instant::now();
