@@ -245,8 +245,10 @@ fn when_links_become_slow_another_tree_is_used() {
     let trees: Vec<Wrappers> = [0, 3]
         .map(|root| tree(Shape::Linear, Some(root), &hosts))
         .into();
+    // The links of one of the two roots to the hosts that are no root are slow.
     let slow_at = |slow: usize| -> Vec<Vec<Duration>> {
-        let latency = |from, to| match from == slow || to == slow {
+        let is_slow = |one: usize, other: usize| one == slow && (1..=2).contains(&other);
+        let latency = |from, to| match is_slow(from, to) || is_slow(to, from) {
             true => Duration::from_millis(8),
             false => Duration::from_millis(1),
         };
