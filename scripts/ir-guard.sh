@@ -3,7 +3,8 @@
 # call in turns, of a recorded MPI_Ibarrier with its MPI_Wait, of a
 # recorded MPI_Allreduce of two ranks with messages and algorithms (one sent, one received, one name),
 # of an MPI_Sendrecv that is timed (layer p2p), of an MPI_Barrier that is not recorded and has no
-# tree where others have one, and of an MPI_Bcast over a tree at its root, under callgrind, and fails where those of the preloaded library are more than
+# tree where others have one, of an MPI_Bcast over a tree at its root, and of the same where the tree is one of
+# several candidates, between two control points, under callgrind, and fails where those of the preloaded library are more than
 # scripts/ir-guard.bound allows. Unlike times, the count does not
 # depend on the machine and on what else it is doing. Run by "make bench", after the build.
 #
@@ -29,6 +30,8 @@ trap 'exit 1' HUP INT TERM
 mpicc -O2 -o "$work/barriers" scripts/ir-guard.c
 printf '[[tree]]\noperations = ["barrier"]\nshape = "binomial"\n' >"$work/trees.toml"
 printf '[[tree]]\noperations = ["bcast"]\nshape = "linear"\n' >"$work/replaced.toml"
+printf '[[tree]]\noperations = ["bcast"]\nadapt = { library = true }\ncandidate = [{ shape = "linear" }]\n' \
+    >"$work/adapted.toml"
 
 # run KIND CALLS: counts into counts.KIND.CALLS
 run() {
@@ -44,6 +47,7 @@ run() {
     turns) kind=turns layers=calls,sites ;;
     trees) kind= options="--trees $work/trees.toml --no-trace" ranks=2 ;;
     replaced) kind=replaced options="--trees $work/replaced.toml --no-trace" ranks=2 ;;
+    adapted) kind=replaced options="--trees $work/adapted.toml --adapt off --no-trace" ranks=2 ;;
     esac
     if ! timeout 300 "$target/release/collbench-record" --clock raw --layers $layers \
         $options -- $mpirun -n $ranks valgrind --tool=callgrind \
@@ -73,7 +77,7 @@ instructions() {
 # most KIND: calls of the longer run
 most() {
     case $1 in
-    replaced) echo $many_replaced ;;
+    replaced | adapted) echo $many_replaced ;;
     *) echo $many ;;
     esac
 }
@@ -105,4 +109,5 @@ guard nonblocking "a recorded MPI_Ibarrier with its MPI_Wait on MPI_COMM_SELF"
 guard messages "a recorded MPI_Allreduce of two ranks with its messages and algorithm"
 guard p2p "a recorded MPI_Sendrecv on MPI_COMM_SELF, which is timed"
 guard replaced "an MPI_Bcast of one number over a tree, at its root, and no trace"
+guard adapted "the same where the tree is one of several candidates"
 guard trees "MPI_Barrier on MPI_COMM_SELF, with a tree for other communicators and no trace"

@@ -123,14 +123,16 @@ impl Adaptive {
 
     /// Whether a call goes to the library as the last one of the operation did, without a look at the plan; then it
     /// counts as made.
-    #[inline]
+    #[inline(always)]
     pub(super) fn goes_to_library(&mut self, collective: Collective, arguments: Arguments) -> bool {
+        self.straight[collective as usize].is_to_library && self.is_granted(collective, &arguments)
+    }
+
+    #[inline(never)]
+    fn is_granted(&mut self, collective: Collective, arguments: &Arguments) -> bool {
         let straight = &mut self.straight[collective as usize];
-        if !straight.is_to_library {
-            return false;
-        }
         match straight.left.checked_sub(1) {
-            Some(left) if straight.arguments == arguments => {
+            Some(left) if straight.arguments == *arguments => {
                 straight.left = left;
                 true
             }

@@ -94,12 +94,8 @@ impl Found {
     /// Whether the call goes to the MPI library as the last one of the operation did, which is one of several
     /// candidates for it.
     #[inline(always)]
-    pub(super) fn goes_to_library<const ADAPTS: bool>(
-        &mut self,
-        collective: Collective,
-        arguments: Arguments,
-    ) -> bool {
-        ADAPTS && self.of.adaptive.goes_to_library(collective, arguments)
+    pub(super) fn goes_to_library(&mut self, collective: Collective, arguments: Arguments) -> bool {
+        self.of.adaptive.goes_to_library(collective, arguments)
     }
 }
 

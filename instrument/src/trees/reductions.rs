@@ -242,9 +242,11 @@ pub(super) fn allreduce<const LARGE: bool, const ADAPTS: bool>(
     arguments: Reduction,
 ) -> Option<c_int> {
     let mut found = find(Collective::Allreduce, arguments.comm, &arguments.payload())?;
-    let others = [arguments.operation, 0];
-    if found.goes_to_library::<ADAPTS>(Collective::Allreduce, (arguments.payload(), others)) {
-        return None;
+    if ADAPTS {
+        let others = [arguments.operation, 0];
+        if found.goes_to_library(Collective::Allreduce, (arguments.payload(), others)) {
+            return None;
+        }
     }
     match allreduce_again::<LARGE, ADAPTS>(found, &arguments) {
         None => reduction::<LARGE>(arguments, None),
@@ -259,9 +261,11 @@ pub(super) fn reduce<const LARGE: bool, const ADAPTS: bool>(
     root: usize,
 ) -> Option<c_int> {
     let mut found = find(Collective::Reduce, arguments.comm, &arguments.payload())?;
-    let others = [arguments.operation, root];
-    if found.goes_to_library::<ADAPTS>(Collective::Reduce, (arguments.payload(), others)) {
-        return None;
+    if ADAPTS {
+        let others = [arguments.operation, root];
+        if found.goes_to_library(Collective::Reduce, (arguments.payload(), others)) {
+            return None;
+        }
     }
     match reduce_again::<LARGE, ADAPTS>(found, &arguments, root) {
         None => reduction::<LARGE>(arguments, Some(root)),
