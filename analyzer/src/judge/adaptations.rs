@@ -45,7 +45,9 @@ pub(crate) fn adaptations(inputs: &Inputs<'_>) -> Vec<AdaptationSummary> {
             add(entry, &point, at_ns, n_ranks(inputs, communicator));
         }
     }
-    found.into_values().collect()
+    let mut found: Vec<AdaptationSummary> = found.into_values().collect();
+    found.retain(|entry| !entry.candidates.is_empty());
+    found
 }
 
 /// The entry of the results for a communicator of a process.
@@ -80,7 +82,9 @@ fn add(entry: &mut AdaptationSummary, point: &ControlPoint, at_ns: i64, n_ranks:
     });
     let candidates: Vec<AdaptedCandidate> = candidates.collect();
     let is_one = |nth: u32| (nth as usize) < candidates.len();
-    if !is_one(point.in_use) || !is_one(point.before) {
+    // Damaged, or written by something else.
+    let is_other = !entry.candidates.is_empty() && entry.candidates.len() != candidates.len();
+    if is_other || !is_one(point.in_use) || !is_one(point.before) {
         return;
     }
     let [cost_ns, with_first_ns, allowed_ns] = point

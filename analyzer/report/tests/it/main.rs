@@ -4,6 +4,7 @@
 #[path = "../../../tests/it/built/mod.rs"]
 mod built;
 
+mod adaptations;
 mod command;
 mod compact;
 mod comparison;
