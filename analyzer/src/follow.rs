@@ -300,6 +300,7 @@ steps = [
             fine_timeline,
             classes,
             algorithms,
+            adaptations,
             running,
             unfinished,
             hang,
@@ -310,7 +311,7 @@ steps = [
         let n_operations = operations.len();
         let of_calls = (communicators, totals, ranks, operations, imbalance);
         let over_time = (disturbances, timeline, fine_timeline, classes);
-        let of_algorithms = (algorithms, running);
+        let of_algorithms = (algorithms, adaptations, running);
         let at_end = (unfinished, hang, mismatches, never_completed, details);
         (
             n_operations,

@@ -16,8 +16,8 @@ const LONGEST_NAME: usize = 80;
 /// Most control points of an entry.
 const MAX_POINTS: usize = 1024;
 
-/// By communicator, operation, least payload and root.
-type Key = (usize, &'static str, u64, Option<u32>);
+/// Communicator, operation, least payload, root, line of the tree file, and whether results depend on the grouping.
+type Key = (u32, &'static str, u64, Option<u32>, u32, bool);
 
 /// The calls for which there were several candidates, by communicator, operation, payload and root.
 pub(crate) fn adaptations(inputs: &Inputs<'_>) -> Vec<AdaptationSummary> {
@@ -28,11 +28,19 @@ pub(crate) fn adaptations(inputs: &Inputs<'_>) -> Vec<AdaptationSummary> {
             let Definition::ControlPoint(point) = definition else {
                 continue;
             };
-            let Some(communicator) = entry_of(inputs, process, point.communicator) else {
+            let Some(on) = communicator_of(inputs, process, point.communicator) else {
                 continue;
             };
+            let communicator = inputs.communicators.list[on as usize].entry;
             let operation = point.operation.operation().name();
-            let key = (communicator, operation, point.bytes.0, point.root);
+            let key = (
+                on,
+                operation,
+                point.bytes.0,
+                point.root,
+                point.line,
+                point.depends_on_grouping,
+            );
             let at_ns = clock.global(Timestamp::from_ticks(point.at)).ns();
             let entry = found.entry(key).or_insert_with(|| AdaptationSummary {
                 communicator,
@@ -42,7 +50,8 @@ pub(crate) fn adaptations(inputs: &Inputs<'_>) -> Vec<AdaptationSummary> {
                 root: point.root,
                 ..AdaptationSummary::default()
             });
-            add(entry, &point, at_ns, n_ranks(inputs, communicator));
+            let n_ranks = inputs.communicators.list[on as usize].members.len().max(1);
+            add(entry, &point, at_ns, n_ranks as i64);
         }
     }
     let mut found: Vec<AdaptationSummary> = found.into_values().collect();
@@ -50,18 +59,11 @@ pub(crate) fn adaptations(inputs: &Inputs<'_>) -> Vec<AdaptationSummary> {
     found
 }
 
-/// The entry of the results for a communicator of a process.
-fn entry_of(inputs: &Inputs<'_>, process: usize, index: u32) -> Option<usize> {
+/// Index of a communicator of a process in the run.
+fn communicator_of(inputs: &Inputs<'_>, process: usize, index: u32) -> Option<u32> {
     let communicators = inputs.communicators;
     let local = communicators.local_comm(process, index)?;
-    let communicator = communicators.local_comms[process][local].communicator;
-    Some(communicators.list[communicator as usize].entry)
-}
-
-fn n_ranks(inputs: &Inputs<'_>, entry: usize) -> i64 {
-    let mut list = inputs.communicators.list.iter();
-    let communicator = list.find(|communicator| communicator.entry == entry);
-    communicator.map_or(1, |of| of.members.len().max(1) as i64)
+    Some(communicators.local_comms[process][local].communicator)
 }
 
 fn add(entry: &mut AdaptationSummary, point: &ControlPoint, at_ns: i64, n_ranks: i64) {

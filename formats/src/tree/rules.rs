@@ -32,8 +32,8 @@ impl TreeRules {
         };
         let adaptations = self.adaptations.iter().enumerate();
         adaptations
-            .filter_map(|(idx, adaptation)| Some((idx, of(adaptation)?)))
-            .next()
+            .into_iter()
+            .find_map(|(idx, adaptation)| Some((idx, of(adaptation)?)))
     }
 
     /// Keeps only rules for some calls. Candidates for the same calls are kept or removed together.

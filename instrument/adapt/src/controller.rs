@@ -119,16 +119,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All reasons.
-    pub const ALL: [Self; 6] = [
-        Self::Undecided,
-        Self::Better,
-        Self::FarBetter,
-        Self::Unable,
-        Self::Changed,
-        Self::Kept,
-    ];
-
     /// As one word.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -332,11 +322,16 @@ impl Controller {
         }
         for (nth, candidate) in self.candidates.iter_mut().enumerate() {
             let own = || figures.blocks.iter().filter(|block| block.candidate == nth);
-            let is_unable = |block: &BlockFigures| block.total().is_none();
-            if own().next().is_some() && own().all(is_unable) {
+            if own().next().is_some() && own().all(|block| block.is_impossible) {
                 candidate.standing = Standing::Unable;
             }
-            let blocks = kept().filter(|block| block.candidate == nth);
+            let of_candidate = |block: &&BlockFigures| block.candidate == nth;
+            let mut blocks: Vec<&BlockFigures> = kept().filter(of_candidate).collect();
+            if blocks.is_empty() {
+                // All were disturbed: better than nothing.
+                blocks = own().collect();
+            }
+            let blocks = blocks.into_iter();
             if candidate.rounds == 0 {
                 let calls = blocks.flat_map(|block| block.totals.iter().copied());
                 candidate.total_ns = calls.min_by(f64::total_cmp).or(candidate.total_ns);
@@ -407,6 +402,10 @@ impl Controller {
     /// Whether one that was certainly worse took less in each of its calls than the candidate in use in the same plan: what
     /// is known of them is no longer true.
     fn is_surprised(&self, figures: &Figures) -> bool {
+        if self.options.is_crowded {
+            // So few calls are apart by chance.
+            return false;
+        }
         let mut of_plan = Evidence::default();
         for block in &figures.blocks {
             of_plan.add_calls(block);
@@ -583,15 +582,17 @@ impl Controller {
         let wanted: Vec<usize> = (0..self.candidates.len())
             .filter(|&nth| is_wanted(nth))
             .collect();
-        let calls = wanted
-            .iter()
-            .map(|&nth| self.calls_of(nth))
-            .min()
-            .unwrap_or(0);
         let mut left = (self.options.cost * self.in_calls_ns - self.spent_ns).max(0.0);
+        // Rounds become longer by chance.
+        let expected = |nth: usize, calls: u32| 1.25 * f64::from(calls) * self.excess_ns(nth);
+        // One that does not fit makes no rounds shorter.
+        let fits = |nth: &usize| expected(*nth, self.calls_of(*nth)) <= left;
+        let wanted: Vec<usize> = wanted.into_iter().filter(fits).collect();
+        let calls = wanted.iter().map(|&nth| self.calls_of(nth)).min();
+        let calls = calls.unwrap_or(0);
         let mut planned = Vec::new();
         for nth in wanted {
-            let expected = f64::from(calls) * self.excess_ns(nth);
+            let expected = expected(nth, calls);
             if expected <= left {
                 left -= expected;
                 planned.push(nth);

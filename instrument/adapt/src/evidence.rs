@@ -193,6 +193,7 @@ mod tests {
         BlockFigures {
             candidate,
             calls: 2,
+            is_impossible: false,
             totals: vec![total; 2],
             least: vec![least; 2],
             n_interrupted: 0,

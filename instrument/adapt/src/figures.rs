@@ -1,5 +1,6 @@
 //! What all processes together have measured.
 
+use crate::follow::IMPOSSIBLE;
 use crate::plan::Plan;
 
 /// Of a block.
@@ -9,9 +10,11 @@ pub struct BlockFigures {
     pub candidate: usize,
     /// Its calls.
     pub calls: u32,
-    /// Of each timed call the time in it over all processes, ns; empty if the candidate could not execute them.
+    /// Whether the candidate could not execute one of its calls.
+    pub is_impossible: bool,
+    /// Of each timed call the time in it over all processes, ns; without those that are not known.
     pub totals: Vec<f64>,
-    /// Of each timed call the least time in it over the processes, ns: where all wait for all, that of the last to
+    /// The same for the least time in it over the processes, ns: where all wait for all, that of the last to
     /// arrive, which waits for nobody.
     pub least: Vec<f64>,
     /// Processes that lost their core in it.
@@ -36,24 +39,20 @@ impl Figures {
             let timed = plan.samples(nth).count();
             let range = at..at + timed;
             at += timed;
-            let known = |all: &[i64]| -> Vec<f64> {
-                let of_block = all.get(range.clone()).unwrap_or_default();
-                // Of two clock readings that are equal nothing is known but that.
-                of_block.iter().map(|&time| time.max(1) as f64).collect()
-            };
-            let is_unknown = |of: &&i64| **of < 0;
-            let has_unknown = least
-                .get(range.clone())
-                .is_none_or(|of| of.iter().any(|of| is_unknown(&of)));
-            let (totals, least) = match has_unknown {
-                true => (Vec::new(), Vec::new()),
-                false => (known(times), known(least)),
-            };
+            let of_block = |all: &'_ [i64]| all.get(range.clone()).unwrap_or_default().to_vec();
+            let (least, totals) = (of_block(least), of_block(times));
+            // Of two clock readings that are equal nothing is known but that.
+            let time = |ns: i64| ns.max(1) as f64;
+            let known = least.iter().zip(&totals).filter(|(least, _)| **least >= 0);
+            let (known_least, totals) = known
+                .map(|(&least, &total)| (time(least), time(total)))
+                .unzip();
             BlockFigures {
                 candidate: usize::from(block.candidate),
                 calls: block.calls,
+                is_impossible: least.contains(&IMPOSSIBLE),
                 totals,
-                least,
+                least: known_least,
                 n_interrupted: interrupted.get(nth).map_or(0, |&n| n.max(0) as u64),
             }
         });
@@ -95,14 +94,18 @@ mod tests {
             begin: 0,
             blocks: vec![block(1, 2), block(0, 1), block(2, 1)],
         };
-        let figures = Figures::of(&plan, &[5, 7, -1, 0], &[50, 70, -4, 0, 0, 3, 1]);
+        let figures = Figures::of(&plan, &[5, 7, -2, 0], &[50, 70, -4, 0, 0, 3, 1]);
         let [one, other, last] = &figures.blocks[..] else {
             panic!("three blocks");
         };
         assert_eq!((one.total(), one.typical_least()), (Some(60.0), Some(6.0)));
         assert_eq!((one.candidate, one.n_interrupted), (1, 0));
         assert_eq!((other.total(), other.n_interrupted), (None, 3));
+        assert!(other.is_impossible && !one.is_impossible);
         assert_eq!((last.total(), last.n_interrupted), (Some(1.0), 1));
+        let unknown = Figures::of(&plan, &[-1, 7, 3, 0], &[60, 70, 4, 0]);
+        assert_eq!(unknown.blocks[0].total(), Some(70.0), "of the known one");
+        assert!(!unknown.blocks[0].is_impossible);
         let missing = Figures::of(&plan, &[], &[]);
         assert!(missing.blocks.iter().all(|block| block.total().is_none()));
     }

@@ -2,8 +2,21 @@
 
 use crate::plan::Plan;
 
-/// A time that is not known: the call had no tree with this candidate.
+/// Stands for a time that is not known.
 const UNKNOWN: i64 = -1;
+/// Stands for the time of a call that its candidate could not execute.
+pub(crate) const IMPOSSIBLE: i64 = -2;
+
+/// What is known of a call that was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Took {
+    /// How long this process was in it, ns.
+    Ns(i64),
+    /// It was not timed, or an error has ended it.
+    Unknown,
+    /// Its candidate could not execute it, on no process.
+    Impossible,
+}
 
 /// What comes next on a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +34,9 @@ pub struct Step {
     pub candidate: u8,
     /// Whether it is timed.
     pub is_timed: bool,
-    /// Whether it begins or ends a block. All calls of a block of one call do both.
+    /// Whether it is the first one of a block.
     pub begins: bool,
-    /// As `begins`.
+    /// Whether it is the last one of a block.
     pub ends: bool,
     /// So many calls after it have the same candidate, and are not timed, nor do they end the block.
     pub plain: u32,
@@ -92,15 +105,19 @@ impl Follower {
         })
     }
 
-    /// A call was made. `time_ns`: how long this process was in it, `None` if nothing can be said. If it
-    /// has ended a block, `was_interrupted` says whether the process lost its core in the block.
-    pub fn made(&mut self, time_ns: Option<i64>, was_interrupted: bool) {
+    /// A call was made. If it has ended a block, `was_interrupted` says whether the process lost its core in the
+    /// block.
+    pub fn made(&mut self, took: Took, was_interrupted: bool) {
         let Next::Call(step) = self.next() else {
             return;
         };
         if step.is_timed {
             self.timed.pop();
-            self.times.push(time_ns.map_or(UNKNOWN, |time| time.max(0)));
+            self.times.push(match took {
+                Took::Ns(time_ns) => time_ns.max(0),
+                Took::Unknown => UNKNOWN,
+                Took::Impossible => IMPOSSIBLE,
+            });
         }
         self.made += 1;
         if step.ends {
@@ -145,7 +162,7 @@ mod tests {
         while let Next::Call(step) = follower.next() {
             candidates.push(step.candidate);
             let time = candidates.len() as i64;
-            follower.made(step.is_timed.then_some(time), false);
+            follower.made(Took::Ns(time), false);
         }
         (candidates, follower)
     }
@@ -161,7 +178,7 @@ mod tests {
             n_looked_at += 1;
             assert_eq!(step.candidate, candidates[at]);
             at += 1;
-            quickly.made(step.is_timed.then_some(at as i64), false);
+            quickly.made(Took::Ns(at as i64), false);
             let plain = step.plain as usize;
             assert!(
                 candidates[at..at + plain]
@@ -181,12 +198,12 @@ mod tests {
     fn each_timed_call_has_a_time_and_each_block_whether_it_was_interrupted() {
         let plan = plan(&[(0, 2), (1, 1)]);
         let mut follower = Follower::new(plan.clone());
-        follower.made(Some(10), true);
-        follower.made(None, true);
-        follower.made(Some(30), false);
+        follower.made(Took::Ns(10), true);
+        follower.made(Took::Unknown, true);
+        follower.made(Took::Impossible, false);
         assert_eq!(follower.next(), Next::Control);
-        follower.made(Some(1), true);
-        assert_eq!(follower.own(), (vec![10, -1, 30], vec![10, -1, 30, 1, 0]));
+        follower.made(Took::Ns(1), true);
+        assert_eq!(follower.own(), (vec![10, -1, -2], vec![10, -1, -2, 1, 0]));
         assert_eq!(plan.n_samples(), 3);
     }
 }

@@ -37,6 +37,6 @@ mod log;
 pub use controller::{CandidateState, Controller, Decision, Options, Reason, Standing};
 pub use evidence::Gain;
 pub use figures::{BlockFigures, Figures};
-pub use follow::{Follower, Next, Step};
-pub use log::{Entry, LogError, Subject, first_lines, read_log};
+pub use follow::{Follower, Next, Step, Took};
+pub use log::{Entry, LogError, Subject, first_lines, is_log, read_log};
 pub use plan::{Block, MAX_CANDIDATES, PLAN_WORDS, Plan};

@@ -62,7 +62,7 @@ pub enum LogError {
     #[error("line 1: expected {FORMAT}, as in what --adapt-log has written")]
     Format,
     /// A line is no control point.
-    #[error("line {0}: no control point; the lines before it are complete")]
+    #[error("line {0}: no control point; remove it and those behind it, or record again")]
     Line(usize),
 }
 
@@ -74,6 +74,12 @@ pub fn first_lines(tree_file: &str) -> String {
         let _ = writeln!(text, "{OF_FILE}{line}");
     }
     text
+}
+
+/// Whether the content of a file is a log, or nothing.
+#[must_use]
+pub fn is_log(content: &[u8]) -> bool {
+    content.is_empty() || content.starts_with(FORMAT.as_bytes())
 }
 
 impl Entry {

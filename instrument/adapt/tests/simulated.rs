@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use collbench_adapt::{
-    Block, Controller, Decision, Figures, Follower, Next, Options, PLAN_WORDS, Plan,
+    Block, Controller, Decision, Figures, Follower, Next, Options, PLAN_WORDS, Plan, Took,
 };
 use collbench_formats::tree::{
     Calls, Collective, Collectors, CollectorsOfKinds, Form, Level, Place, Rule, Shape, Shaped,
@@ -168,7 +168,7 @@ fn process(
             "rank {rank}, call {call}"
         );
         let time = start.elapsed().as_nanos() as i64;
-        follower.made(step.is_timed.then_some(time), false);
+        follower.made(Took::Ns(time), false);
         call += 1;
     }
 }

@@ -33,20 +33,28 @@ impl AdaptLog {
     /// Adds a line; what cannot be written is said once.
     pub(super) fn add(&self, line: &str, rank: u32) {
         let length = line.len() as u64;
-        if self.written.fetch_add(length, Ordering::Relaxed) + length > MOST_BYTES {
+        let before = self.written.fetch_add(length, Ordering::Relaxed);
+        if before + length > MOST_BYTES {
+            self.tell(
+                rank,
+                &format!("{} MiB are written, and no more is", MOST_BYTES >> 20),
+            );
             return;
         }
         let file = OpenOptions::new().append(true).open(&self.path);
         // In one write, so that those of other processes come before or behind it.
         let result = file.and_then(|mut file| file.write_all(line.as_bytes()));
-        if let Err(error) = result
-            && !self.was_told.swap(true, Ordering::AcqRel)
-        {
-            let path = self.path.display();
-            say(
+        if let Err(error) = result {
+            self.tell(
                 rank,
-                &format!("{path}: {error}; decisions about trees are not written down"),
+                &format!("{error}; decisions about trees are not written down"),
             );
+        }
+    }
+
+    fn tell(&self, rank: u32, what: &str) {
+        if !self.was_told.swap(true, Ordering::AcqRel) {
+            say(rank, &format!("{}: {what}", self.path.display()));
         }
     }
 }

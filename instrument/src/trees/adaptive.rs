@@ -6,10 +6,9 @@
 //! control points.
 
 use std::cell::Cell;
-use std::ffi::c_int;
 use std::time::Instant;
 
-use collbench_adapt::{Controller, Follower, Next, Options, Plan, Step};
+use collbench_adapt::{Controller, Follower, Next, Options, Plan, Step, Took};
 use collbench_formats::tree::{
     Adaptation, Collective, LibraryCandidate, Policy, Results, Wrappers,
 };
@@ -37,6 +36,17 @@ pub(super) struct Key {
     pub(super) depends_on_grouping: bool,
 }
 
+impl Key {
+    /// That of all such calls for which there is no key any more.
+    fn together(self) -> Self {
+        Self {
+            size_class: u32::MAX,
+            root: None,
+            ..self
+        }
+    }
+}
+
 /// What can execute a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Candidate {
@@ -52,10 +62,11 @@ pub(super) struct AdaptiveCalls {
     pub(super) candidates: Vec<Candidate>,
     /// Where its calls are in the plan; `None`: all have the first candidate.
     pub(super) follower: Option<Follower>,
-    /// At the process that decides.
+    pub(super) options: Options,
+    /// At the process that decides, from the first control point on.
     pub(super) controller: Option<Controller>,
-    /// How long the last control point has taken, ns.
-    pub(super) control_ns: i64,
+    /// How long control points take, ns: the least, since others have waited for late processes.
+    pub(super) control_ns: Option<i64>,
     /// The call that is under way.
     under_way: Option<(Step, Option<Instant>)>,
     /// Control points that were written to the trace.
@@ -89,21 +100,15 @@ pub(super) struct Adaptive {
 }
 
 thread_local! {
-    /// Index of the key of the call that the MPI library is to execute as a candidate.
-    static AT_LIBRARY: Cell<Option<usize>> = const { Cell::new(None) };
-    /// Whether the library has told the error handler of the program what this call returns.
-    static WAS_RAISED: Cell<bool> = const { Cell::new(false) };
+    /// The call that the MPI library is to execute as a candidate: index of its key, and whether others like it are
+    /// known by their arguments.
+    static AT_LIBRARY: Cell<Option<(usize, bool)>> = const { Cell::new(None) };
 }
 
-/// The key of the call that goes to the library now, if it does so as a candidate.
+/// The call that goes to the library now, if it does so as a candidate.
 #[inline]
-pub(super) fn take_call_at_library() -> Option<usize> {
+pub(super) fn take_call_at_library() -> Option<(usize, bool)> {
     AT_LIBRARY.take()
-}
-
-/// Whether the library has told the error handler what the call that now ends returns.
-pub(super) fn take_whether_raised() -> bool {
-    WAS_RAISED.take()
 }
 
 impl Adaptive {
@@ -177,22 +182,30 @@ impl Adaptive {
         self.grant(collective, None, u32::MAX, false);
     }
 
-    /// The calls with a key; `None` before the first one.
+    /// The calls with a key; `None` before the first one. Beyond [`MAX_KEYS`], those of one operation are together.
     pub(super) fn find(&self, key: &Key) -> Option<usize> {
-        self.calls.iter().position(|calls| calls.key == *key)
+        let of = |key: &Key| self.calls.iter().position(|calls| calls.key == *key);
+        of(key).or_else(|| of(&key.together()).filter(|_| self.is_full()))
     }
 
-    /// The first call with a key. `bytes`: its payload of each rank. `rank`: that of this process.
+    fn is_full(&self) -> bool {
+        let adapted = self.calls.iter().filter(|calls| calls.follower.is_some());
+        adapted.count() >= MAX_KEYS
+    }
+
+    /// The first call with a key. `bytes`: its payload of each rank.
     pub(super) fn add(
         &mut self,
         trees: &World,
         (key, bytes): (Key, u64),
-        rank: u32,
         members: Members<'_>,
     ) -> usize {
         let adaptation = &trees.rules.adaptations[key.adaptation];
-        let candidates = candidates(trees, adaptation, (&key, bytes), members);
-        let is_adapted = candidates.len() > 1 && self.calls.len() < MAX_KEYS;
+        let mut candidates = candidates(trees, adaptation, (&key, bytes), members);
+        let is_full = self.is_full();
+        if is_full {
+            candidates.truncate(1);
+        }
         let parts = [
             key.collective as u64,
             u64::from(key.size_class),
@@ -209,11 +222,12 @@ impl Adaptive {
         };
         let plan = || Plan::first(options.n_candidates, options.seed);
         self.calls.push(AdaptiveCalls {
-            key,
-            follower: is_adapted.then(|| Follower::new(plan())),
-            controller: (is_adapted && rank == 0).then(|| Controller::new(options)),
+            key: if is_full { key.together() } else { key },
+            follower: (candidates.len() > 1).then(|| Follower::new(plan())),
+            options,
+            controller: None,
             candidates,
-            control_ns: 0,
+            control_ns: None,
             under_way: None,
             n_in_trace: 0,
             interruptions: 0,
@@ -225,7 +239,7 @@ impl Adaptive {
     /// error or an exception has ended it, counts as made.
     pub(super) fn begin(&mut self, of: usize, is_crowded: bool) -> Option<Candidate> {
         if self.calls[of].under_way.is_some() {
-            self.end(of, false, is_crowded);
+            self.end(of, Took::Unknown, is_crowded);
         }
         let calls = &mut self.calls[of];
         let Some(follower) = &calls.follower else {
@@ -248,45 +262,50 @@ impl Adaptive {
         }
     }
 
-    fn end(&mut self, of: usize, is_executed: bool, is_crowded: bool) -> u32 {
+    /// How long the call has taken that was begun.
+    fn time(&self, of: usize) -> Took {
+        let begin = self.calls[of].under_way.and_then(|(_, begin)| begin);
+        // A sum over all processes must not overflow.
+        let time = |begin: Instant| begin.elapsed().as_nanos().min(1 << 40) as i64;
+        begin.map_or(Took::Unknown, |begin| Took::Ns(time(begin)))
+    }
+
+    fn end(&mut self, of: usize, took: Took, is_crowded: bool) -> u32 {
         let calls = &mut self.calls[of];
-        let (Some((step, begin)), Some(follower)) = (calls.under_way.take(), &mut calls.follower)
+        let (Some((step, _)), Some(follower)) = (calls.under_way.take(), &mut calls.follower)
         else {
             // There is one candidate.
             return u32::MAX;
         };
-        let time = begin.filter(|_| is_executed).map(|begin| begin.elapsed());
-        let time_ns = time.map(|time| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
         let was_interrupted = step.ends && !is_crowded && n_interruptions() > calls.interruptions;
-        // A sum over all processes must not overflow.
-        follower.made(time_ns.map(|time| time.min(1 << 40)), was_interrupted);
+        follower.made(took, was_interrupted);
         step.plain
     }
 
-    /// A call over a tree has ended; not `is_executed`: the candidate could not execute it.
-    pub(super) fn ended(&mut self, of: usize, is_executed: bool, is_crowded: bool) {
-        let plain = self.end(of, is_executed, is_crowded);
-        if is_executed {
-            self.grant(self.calls[of].key.collective, Some(of), plain, false);
-        }
+    /// A call over the tree of its candidate has ended.
+    pub(super) fn ended(&mut self, of: usize, is_crowded: bool) {
+        let plain = self.end(of, self.time(of), is_crowded);
+        self.grant(self.calls[of].key.collective, Some(of), plain, false);
     }
 
-    /// The call that was begun goes to the library: [`take_call_at_library`] says so to whom calls it.
-    pub(super) fn start_at_library(&mut self, of: usize) {
-        AT_LIBRARY.set(Some(of));
+    /// The candidate of a call could not execute it, on no process.
+    pub(super) fn was_impossible(&mut self, of: usize, is_crowded: bool) {
+        self.end(of, Took::Impossible, is_crowded);
+    }
+
+    /// The call that was begun goes to the library: [`take_call_at_library`] says so to whom calls it. `is_known`:
+    /// whether others like it are known by their arguments.
+    pub(super) fn start_at_library(&mut self, of: usize, is_known: bool) {
+        AT_LIBRARY.set(Some((of, is_known)));
         self.start(of);
     }
 
     /// The library has executed a call.
-    pub(super) fn ended_at_library(&mut self, of: usize, is_crowded: bool) {
-        let plain = self.end(of, true, is_crowded);
-        self.grant(self.calls[of].key.collective, Some(of), plain, true);
-    }
-
-    /// The error of a call at whose control point the library has failed.
-    pub(super) fn raised(code: c_int) -> c_int {
-        WAS_RAISED.set(true);
-        code
+    pub(super) fn ended_at_library(&mut self, (of, is_known): (usize, bool), is_crowded: bool) {
+        let plain = self.end(of, self.time(of), is_crowded);
+        if is_known {
+            self.grant(self.calls[of].key.collective, Some(of), plain, true);
+        }
     }
 }
 

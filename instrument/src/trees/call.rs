@@ -12,7 +12,7 @@ use collbench_paths::{Error, MpiTransport, Team};
 use collbench_trees::wrappers::Order;
 
 use super::active::Trees;
-use super::adaptive::{Arguments, Candidate, Key, take_whether_raised};
+use super::adaptive::{Arguments, Candidate, Key};
 use super::communicator::{Chosen, TreesOfCommunicator};
 use super::datatypes::{Elements, Layout, is_committed, pack, unpack};
 use super::last_calls::Payload;
@@ -30,6 +30,9 @@ pub(super) struct Call {
     pub(super) bytes: usize,
     /// Whether the result depends on the grouping in which values are combined.
     pub(super) depends_on_grouping: bool,
+    /// Whether calls with the same arguments are alike: types that are not predefined may be freed, and their handles
+    /// used again.
+    is_known: bool,
     /// The arguments by which similar calls are known.
     pub(super) arguments: Arguments,
     /// The index of its tree, once it was executed.
@@ -147,6 +150,7 @@ pub(super) fn begin(collective: Collective, comm: usize, payload: &Payload) -> O
         collective,
         bytes: 0,
         depends_on_grouping: false,
+        is_known: true,
         arguments: (*payload, [0; 2]),
         tree: 0,
     })
@@ -173,6 +177,7 @@ impl Call {
                 named.size
             }
             None => {
+                self.is_known = false;
                 // SAFETY: MPI requires a datatype here; the null type is known.
                 let bytes = unsafe { self.trees.library.type_bytes(handle) }?;
                 usize::try_from(bytes).ok()?
@@ -362,13 +367,21 @@ impl Call {
             }
         };
         let Candidate::Tree(rule) = candidate else {
-            self.of.adaptive.start_at_library(of);
+            self.of.adaptive.start_at_library(of, self.is_known);
             return None;
         };
-        let tree = self.of.tree_of_rule(trees, rule, key.root, key.order);
+        let Some(tree) = self.of.tree_of_rule(trees, rule, key.root, key.order) else {
+            // All processes find the same. Another tree keeps the results as they are; the library, if there is none.
+            self.of.adaptive.was_impossible(of, is_crowded);
+            let other = self.of.able_tree(trees, of, (key.root, key.order))?;
+            return self.execute_over(other, execute);
+        };
         self.of.adaptive.start(of);
-        let code = tree.and_then(|tree| self.execute_over(tree, execute));
-        self.of.adaptive.ended(of, code.is_some(), is_crowded);
+        let code = self.execute_over(tree, execute);
+        match code {
+            Some(_) => self.of.adaptive.ended(of, is_crowded),
+            None => self.of.adaptive.was_impossible(of, is_crowded),
+        }
         code
     }
 
@@ -410,9 +423,7 @@ pub(super) fn raised(comm: usize, code: Option<c_int>) -> Option<c_int> {
 
 #[cold]
 fn raise(comm: usize, error: c_int) -> c_int {
-    if !take_whether_raised() {
-        call_mpi!(c"PMPI_Comm_call_errhandler"; comm, error as usize);
-    }
+    call_mpi!(c"PMPI_Comm_call_errhandler"; comm, error as usize);
     error
 }
 

@@ -13,7 +13,7 @@ use collbench_formats::tree::{Collective, Place, Wrappers};
 use collbench_paths::{Collect, Kernel, MpiTransport, Team, TeamOptions, n_tags, tree_bytes};
 use collbench_trees::wrappers::{Members, Order, resolve};
 
-use super::adaptive::{Adaptive, Key as AdaptiveKey};
+use super::adaptive::{Adaptive, Candidate, Key as AdaptiveKey};
 use super::devices::uses_devices;
 use super::last_calls::LastCalls;
 use super::predefined::NamedType;
@@ -303,11 +303,28 @@ impl TreesOfCommunicator {
         }
     }
 
+    /// The first tree that there is among the candidates of calls, for one in which all processes are.
+    #[cold]
+    pub(super) fn able_tree(
+        &mut self,
+        trees: &'static World,
+        of: usize,
+        (root, order): (Option<u32>, Order),
+    ) -> Option<usize> {
+        let candidates = self.adaptive.calls[of].candidates.clone();
+        candidates
+            .into_iter()
+            .find_map(|candidate| match candidate {
+                Candidate::Library => None,
+                Candidate::Tree(rule) => self.tree_of_rule(trees, rule, root, order),
+            })
+    }
+
     /// The first call with a key, with its payload of each rank.
     #[cold]
     pub(super) fn add_key(&mut self, trees: &World, call: (AdaptiveKey, u64)) -> usize {
         let mut adaptive = std::mem::take(&mut self.adaptive);
-        let of = adaptive.add(trees, call, self.rank, self.members(trees));
+        let of = adaptive.add(trees, call, self.members(trees));
         self.adaptive = adaptive;
         of
     }

@@ -6,11 +6,13 @@
 use std::ffi::c_int;
 use std::time::Instant;
 
-use collbench_adapt::{Block, Decision, Entry, Figures, Follower, PLAN_WORDS, Plan, Subject};
+use collbench_adapt::{
+    Block, Controller, Decision, Entry, Figures, Follower, PLAN_WORDS, Plan, Subject,
+};
 use collbench_formats::tree::Policy;
 use collbench_formats::{CandidateAt, ControlPoint};
 
-use super::adaptive::{Adaptive, Candidate, Key};
+use super::adaptive::{Candidate, Key};
 use super::communicator::TreesOfCommunicator;
 use super::world::World;
 use crate::host::mix;
@@ -24,23 +26,46 @@ const MOST_POINTS: u32 = 1024;
 struct OfLibrary<'a> {
     trees: &'a World,
     comm: Handle,
+    /// The first error.
+    code: c_int,
 }
 
 impl OfLibrary<'_> {
+    fn note(&mut self, code: c_int) {
+        if self.code == 0 {
+            self.code = code;
+        }
+    }
+
     /// What the process with rank 0 gets of the numbers of all.
-    fn reduced(&self, given: &mut [i64], operation: Handle) -> Result<Vec<i64>, c_int> {
+    fn reduced(&mut self, given: &mut [i64], operation: Handle) -> Vec<i64> {
         let mut result = vec![0i64; given.len()];
         let (from, to) = (given.as_mut_ptr() as usize, result.as_mut_ptr() as usize);
         let long = self.trees.constants.long;
-        let code = call_mpi!(c"PMPI_Reduce"; from, to, given.len(), long, operation, 0, self.comm);
-        if code == 0 { Ok(result) } else { Err(code) }
+        self.note(call_mpi!(c"PMPI_Reduce"; from, to, given.len(), long, operation, 0, self.comm));
+        result
     }
 
     /// What the process with rank 0 gives to all.
-    fn broadcast(&self, words: &mut [i64; PLAN_WORDS]) -> Result<(), c_int> {
+    fn broadcast(&mut self, words: &mut [i64; PLAN_WORDS]) {
         let long = self.trees.constants.long;
-        let code = call_mpi!(c"PMPI_Bcast"; address_of(words), words.len(), long, 0, self.comm);
-        if code == 0 { Ok(()) } else { Err(code) }
+        self.note(call_mpi!(c"PMPI_Bcast"; address_of(words), words.len(), long, 0, self.comm));
+    }
+
+    /// Runs something while errors on the communicator come back, and no handler of the program is called, which could
+    /// free it or leave by an exception.
+    fn returning_errors(&mut self, run: impl FnOnce(&mut Self)) {
+        let mut handler = 0usize;
+        let got = call_mpi!(c"PMPI_Comm_get_errhandler"; self.comm, address_of(&mut handler));
+        let errors_return = self.trees.library.errors_return;
+        call_mpi!(c"PMPI_Comm_set_errhandler"; self.comm, errors_return);
+        run(self);
+        if got == 0 {
+            // SAFETY: the library has stored a handle there.
+            let of_program = unsafe { self.trees.library.handle_at(address_of(&mut handler), 0) };
+            call_mpi!(c"PMPI_Comm_set_errhandler"; self.comm, of_program);
+            call_mpi!(c"PMPI_Errhandler_free"; address_of(&mut handler));
+        }
     }
 }
 
@@ -48,54 +73,69 @@ impl TreesOfCommunicator {
     /// The control point of a key whose plan has ended: all processes have a new plan then.
     ///
     /// # Errors
-    /// The code of the library, of whose error its handler knows.
+    /// The code of the library. If the process that decides has an error, all keep the first candidate.
     #[cold]
     pub(super) fn control(&mut self, trees: &World, of: usize) -> Result<(), c_int> {
-        let local = Local::of_this_thread();
-        let result = local.silently(|| local.inside(|| self.try_control(trees, of)));
-        result.map_err(Adaptive::raised)
-    }
-
-    fn try_control(&mut self, trees: &World, of: usize) -> Result<(), c_int> {
-        let begin = Instant::now();
-        let library = OfLibrary {
+        let mut library = OfLibrary {
             trees,
             comm: self.comm,
+            code: 0,
         };
+        let local = Local::of_this_thread();
+        local.silently(|| {
+            local.inside(|| library.returning_errors(|library| self.agree_on_plan(library, of)))
+        });
+        match library.code {
+            0 => Ok(()),
+            code => Err(code),
+        }
+    }
+
+    /// Makes all calls of the library whatever they return: other processes wait for them.
+    fn agree_on_plan(&mut self, library: &mut OfLibrary<'_>, of: usize) {
+        let (begin, trees) = (Instant::now(), library.trees);
         let n_processes = self.n_ranks();
+        let is_deciding = self.rank == 0;
         let calls = &mut self.adaptive.calls[of];
-        let Some(follower) = &mut calls.follower else {
-            return Ok(());
+        let Some(follower) = &calls.follower else {
+            return;
         };
         let (mut least, mut sums) = follower.own();
-        let least = library.reduced(&mut least, trees.constants.min)?;
-        let sums = library.reduced(&mut sums, trees.constants.sum)?;
+        let least = library.reduced(&mut least, trees.constants.min);
+        let sums = library.reduced(&mut sums, trees.constants.sum);
+        // Without a block: no plan.
         let mut words = [0; PLAN_WORDS];
         let mut decided: Option<Decision> = None;
-        if let Some(controller) = &mut calls.controller {
+        if is_deciding && library.code == 0 {
             let plan = follower.plan();
             let figures = Figures::of(plan, &least, &sums);
-            let mut decision =
-                controller.decide(plan, &figures, calls.control_ns as f64, n_processes);
+            let options = calls.options;
+            let controller = calls
+                .controller
+                .get_or_insert_with(|| Controller::new(options));
+            let control_ns = calls.control_ns.unwrap_or(0) as f64;
+            let mut decision = controller.decide(plan, &figures, control_ns, n_processes);
             if let Policy::Random(seed) = trees.rules.adapting.policy {
                 decision.plan = random_plan(plan, seed, calls.candidates.len());
             }
             words = decision.plan.encoded();
             decided = Some(decision);
         }
-        library.broadcast(&mut words)?;
+        let mut took = begin.elapsed();
         if let Some(decision) = decided {
+            // Before others go on: their next calls would wait for this.
             self.write_down(trees, of, &decision);
         }
+        let begin = Instant::now();
+        library.broadcast(&mut words);
+        took += begin.elapsed();
         let calls = &mut self.adaptive.calls[of];
-        let plan = Plan::decoded(&words, calls.candidates.len());
+        let plan = Plan::decoded(&words, calls.candidates.len()).filter(|_| library.code == 0);
         calls.follower = plan.map(Follower::new);
-        calls.control_ns = begin.elapsed().as_nanos() as i64;
-        Ok(())
+        let took_ns = took.as_nanos() as i64;
+        calls.control_ns = Some(calls.control_ns.map_or(took_ns, |least| least.min(took_ns)));
     }
-}
 
-impl TreesOfCommunicator {
     /// Writes a decision about the calls with a key to the trace and to the log, if there are any.
     fn write_down(&mut self, trees: &World, of: usize, decision: &Decision) {
         let n_ranks = self.n_ranks() as u32;
@@ -151,6 +191,8 @@ fn point(
         at,
         communicator,
         operation: key.collective,
+        line: entry.subject.line,
+        depends_on_grouping: key.depends_on_grouping,
         bytes: entry.subject.bytes,
         root: key.root,
         calls: entry.calls,

@@ -28,7 +28,7 @@ pub(super) fn barrier<const ADAPTS: bool>(comm: usize) -> Option<c_int> {
     }
 }
 
-/// One that is the first on its communicator.
+/// One that does not go the way of the last one on its communicator.
 fn other_barrier(comm: usize) -> Option<c_int> {
     let mut call = begin(Collective::Barrier, comm, &NO_PAYLOAD)?;
     let code = call.execute(None, Order::Any, Team::barrier);

@@ -183,14 +183,14 @@ replacement!(finalize_call() on 0, |ADAPTS| end());
 /// Calls the library, which may be the candidate whose turn it is on this communicator.
 #[inline]
 fn as_candidate(comm: usize, library: impl FnOnce() -> c_int) -> c_int {
-    let of = take_call_at_library();
+    let call = take_call_at_library();
     let code = library();
     // After an error the communicator may be freed; the call counts as made when the next one begins.
-    if let (0, Some(of), Some(trees)) = (code, of, Trees::active()) {
+    if let (0, Some(call), Some(trees)) = (code, call, Trees::active()) {
         // SAFETY: they exist until the program frees the communicator, which it does after this call.
         let of_communicator = unsafe { &mut *trees.of_communicator(comm) };
         let is_crowded = trees.world.hosts.is_crowded;
-        of_communicator.adaptive.ended_at_library(of, is_crowded);
+        of_communicator.adaptive.ended_at_library(call, is_crowded);
     }
     code
 }

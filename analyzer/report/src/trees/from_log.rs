@@ -17,6 +17,9 @@ pub enum FromLogError {
     /// The tree file in it is wrong.
     #[error("its tree file, line {}: {}", .0.0.first().map_or(0, |of| of.line), .0.0.first().map_or("", |of| &of.found))]
     File(Problems),
+    /// Its trees are written in a way that cannot be taken over.
+    #[error("its tree file has trees in one list; write each one as [[tree]], and record again")]
+    Inline,
     /// It has no decision.
     #[error(
         "no control point in it: the program has made too few calls of the operations with candidates"
@@ -37,31 +40,42 @@ pub enum FromLogError {
 struct Calls {
     operation: String,
     ranks: u32,
+    /// Line of the tree file where the tree with the candidates begins.
+    line: u32,
     bytes: (u64, u64),
 }
 
 /// The tree file, without `adapt`, with the candidate that was in use last for each operation, number of processes and
-/// payload of a log. Where communicators or roots differ in it, that with the most calls counts.
+/// payload of a log, and the trees of its tree file that had no other candidates. Where communicators or roots differ, that
+/// with the most calls counts; where some sums are rounded and others not, those that are.
 ///
 /// # Errors
 /// [`FromLogError`].
 pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
     let (text, entries) = read_log(log)?;
-    let file = TreeFile::parse(&text, std::path::Path::new("")).map_err(FromLogError::File)?;
-    // The last control point of each subject.
-    let last: BTreeMap<_, _> = entries
-        .iter()
-        .map(|entry| (&entry.subject, entry))
-        .collect();
+    if text
+        .lines()
+        .any(|line| line.trim_start().starts_with("tree") && line.contains('='))
+    {
+        return Err(FromLogError::Inline);
+    }
+    // What it says of cores of hosts is in other files, which are not needed here.
+    let without_hosts = without(&text, "host");
+    let file = TreeFile::parse(&without_hosts, std::path::Path::new(""));
+    let file = file.map_err(FromLogError::File)?;
     let mut found: BTreeMap<Calls, &Entry> = BTreeMap::new();
-    for (subject, entry) in last {
+    for entry in &entries {
+        let subject = &entry.subject;
         let calls = Calls {
             operation: subject.operation.clone(),
             ranks: subject.ranks,
+            line: subject.line,
             bytes: subject.bytes,
         };
         let kept = found.entry(calls).or_insert(entry);
-        if entry.calls > kept.calls {
+        // A tree for sums that are rounded must keep their results; others may have any.
+        let rank = |of: &Entry| (of.subject.depends_on_grouping, of.calls);
+        if rank(entry) >= rank(kept) {
             *kept = entry;
         }
     }
@@ -72,7 +86,13 @@ pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
         "# What was found to be best while a program ran, for its calls alone; made by collbench-tree from-log. A call\n\
          # without a tree here goes to the MPI library.\n",
     );
-    written += &without_trees(&text);
+    for line in without(&text, "tree")
+        .lines()
+        .filter(|line| !line.is_empty())
+    {
+        let _ = writeln!(written, "{line}");
+    }
+    written.push('\n');
     let mut rest: Vec<(&Calls, &Entry)> =
         found.iter().map(|(calls, entry)| (calls, *entry)).collect();
     rest.reverse();
@@ -84,7 +104,7 @@ pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
         while let Some((next, other)) = rest.pop_if(|(next, other)| {
             let is_alike = next.operation == first.operation && next.ranks == first.ranks;
             is_alike
-                && next.bytes.0 == bytes.1 + 1
+                && Some(next.bytes.0) == bytes.1.checked_add(1)
                 && (other.subject.line, other.subject.candidates[other.in_use])
                     == (entry.subject.line, number)
         }) {
@@ -98,7 +118,23 @@ pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
         let line = entry.subject.line;
         let rule = candidate(&file.rules, line, number);
         let rule = rule.ok_or(FromLogError::Candidate { line, number })?;
-        write_rule(rule, (first, bytes), &mut written);
+        let calls = &rule.calls;
+        let found = FoundCalls {
+            operations: vec![&first.operation],
+            ranks: (first.ranks, first.ranks),
+            bytes: (bytes.0.max(calls.bytes.0), bytes.1.min(calls.bytes.1)),
+        };
+        write_rule(rule, &found, &mut written);
+    }
+    for (nth, rule) in file.rules.rules.iter().enumerate() {
+        if file.rules.candidate(nth).is_none() {
+            let own = FoundCalls {
+                operations: rule.calls.operations.iter().map(|of| of.name()).collect(),
+                ranks: rule.calls.ranks,
+                bytes: rule.calls.bytes,
+            };
+            write_rule(rule, &own, &mut written);
+        }
     }
     Ok(written)
 }
@@ -155,19 +191,42 @@ fn remark(calls: &Calls, entry: &Entry, text: &mut String) {
     text.push('\n');
 }
 
-fn write_rule(rule: &Rule, (calls, bytes): (&Calls, (u64, u64)), text: &mut String) {
-    let _ = write!(
-        text,
-        "[[tree]]\noperations = [\"{}\"]\nsize = {}\n",
-        calls.operation, calls.ranks
-    );
-    let has_payload = calls.operation != Collective::Barrier.name();
-    let (least, most) = (
-        bytes.0.max(rule.calls.bytes.0),
-        bytes.1.min(rule.calls.bytes.1),
-    );
-    if has_payload {
-        let _ = writeln!(text, "bytes = \"{least}-{most}\"");
+/// The calls of a tree that is written.
+struct FoundCalls<'a> {
+    operations: Vec<&'a str>,
+    ranks: (u32, u32),
+    bytes: (u64, u64),
+}
+
+fn write_rule(rule: &Rule, calls: &FoundCalls<'_>, text: &mut String) {
+    let operations: Vec<String> = calls
+        .operations
+        .iter()
+        .map(|of| format!("\"{of}\""))
+        .collect();
+    let _ = writeln!(text, "[[tree]]\noperations = [{}]", operations.join(", "));
+    match calls.ranks {
+        (1, u32::MAX) => {}
+        (least, most) if least == most => {
+            let _ = writeln!(text, "size = {least}");
+        }
+        (least, u32::MAX) => {
+            let _ = writeln!(text, "size = \"{least}-\"");
+        }
+        (least, most) => {
+            let _ = writeln!(text, "size = \"{least}-{most}\"");
+        }
+    }
+    let is_barrier = calls.operations == [Collective::Barrier.name()];
+    match calls.bytes {
+        (0, u64::MAX) => {}
+        _ if is_barrier => {}
+        (least, u64::MAX) => {
+            let _ = writeln!(text, "bytes = \"{least}-\"");
+        }
+        (least, most) => {
+            let _ = writeln!(text, "bytes = \"{least}-{most}\"");
+        }
     }
     if let Some(level) = rule.calls.across {
         let _ = writeln!(text, "across = \"{}\"", level.plural());
@@ -176,21 +235,21 @@ fn write_rule(rule: &Rule, (calls, bytes): (&Calls, (u64, u64)), text: &mut Stri
     text.push('\n');
 }
 
-/// What a tree file says besides its trees: how to wait, sites, switches and hosts.
-fn without_trees(text: &str) -> String {
+/// A tree file without comments and without the tables of a kind.
+fn without(text: &str, kind: &str) -> String {
     let mut kept = String::new();
     let mut is_kept = true;
     for line in text.lines() {
         let begin = line.trim_start();
         if let Some(table) = begin.strip_prefix("[[") {
-            is_kept = !table.trim_start().starts_with("tree");
+            is_kept = !table.trim_start().starts_with(kind);
         }
         if is_kept && !begin.starts_with('#') && !begin.is_empty() {
             kept.push_str(line);
-            kept.push('\n');
         }
+        // Lines keep their numbers, by which the log names trees.
+        kept.push('\n');
     }
-    kept.push('\n');
     kept
 }
 
@@ -205,7 +264,9 @@ mod tests {
     const FILE: &str = "wait = 'yield'\n# a comment\n[[site]]\nname = 's'\nhosts = ['a*']\n[[tree]]\n\
         operations = ['bcast', 'allreduce']\nacross = 'hosts'\nadapt = { library = true }\n[[tree.candidate]]\n\
         shape = 'binomial'\n[[tree.candidate]]\nshape = { ranks = 'linear', hosts = 'chain 2' }\nhosts = ['b*', 'a*']\n\
-        root = 1\ncollectors = 'none'\n";
+        root = 1\ncollectors = 'none'\n\
+        [[tree]]\noperations = 'scatter'\nsize = '2-'\nbytes = '0-7'\nshape = 'linear'\n\
+        [[host]]\nhosts = ['a*']\ntopology = 'elsewhere.xml'\n";
 
     fn entry(operation: &str, bytes: (u64, u64), calls: u64, in_use: usize) -> Entry {
         Entry {
@@ -244,11 +305,13 @@ mod tests {
             entry("allreduce", (8, 15), 20, 2),
         ]))
         .unwrap();
-        let file = TreeFile::parse(&text, Path::new("")).unwrap();
-        let [one, other] = &file.rules.rules[..] else {
+        assert!(text.contains("topology = 'elsewhere.xml'"));
+        let file = TreeFile::parse(&without(&text, "host"), Path::new("")).unwrap();
+        let [one, other, scatter] = &file.rules.rules[..] else {
             panic!("{text}");
         };
-        let original = TreeFile::parse(FILE, Path::new("")).unwrap();
+        let original = TreeFile::parse(&without(FILE, "host"), Path::new("")).unwrap();
+        assert_eq!(scatter.calls, original.rules.rules[2].calls);
         assert_eq!((one.calls.bytes, one.calls.ranks), ((8, 31), (4, 4)));
         assert_eq!(one.form, original.rules.rules[1].form);
         assert_eq!(one.collectors, original.rules.rules[1].collectors);
@@ -264,6 +327,22 @@ mod tests {
             text.contains("candidate 1 takes 25 % longer (10 % to 30 %)"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_keeps_the_bits_of_sums_is_written_if_others_use_another_tree() {
+        let strict = Entry {
+            subject: Subject {
+                depends_on_grouping: true,
+                ..entry("bcast", (8, 15), 10, 0).subject
+            },
+            ..entry("bcast", (8, 15), 10, 0)
+        };
+        let text = tree_file_of_log(&log(&[strict, entry("bcast", (8, 15), 500, 1)])).unwrap();
+        assert!(text.contains("shape = { ranks = \"binomial\" }"), "{text}");
+        let inline = first_lines("tree = [{ operations = 'bcast', shape = 'linear' }]\n");
+        let error = tree_file_of_log(&inline);
+        assert!(matches!(error, Err(FromLogError::Inline)));
     }
 
     #[test]

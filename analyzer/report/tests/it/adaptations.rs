@@ -23,6 +23,8 @@ fn point(at: u64, calls: u64, (before, in_use): (u32, u32)) -> ControlPoint {
         at,
         communicator: 0,
         operation: Collective::Allreduce,
+        line: 3,
+        depends_on_grouping: true,
         bytes: (8, 15),
         root: None,
         calls,

@@ -46,8 +46,6 @@ struct WrittenCalls {
     sizes: Option<(u32, u32)>,
     bytes: Option<(u64, u64)>,
     across: Option<Level>,
-    /// What was wrong before the tree.
-    n_problems: usize,
 }
 
 impl Reader<'_> {
@@ -60,7 +58,6 @@ impl Reader<'_> {
             sizes: table.get("size").and_then(|value| self.sizes(value)),
             bytes: table.get("bytes").and_then(|value| self.bytes(value)),
             across: table.get("across").and_then(|value| self.across(value)),
-            n_problems,
         };
         let collectors = table.get("collectors");
         let collectors = collectors.and_then(|value| self.collectors_of_kinds(value));
@@ -75,7 +72,7 @@ impl Reader<'_> {
                 let remedy = "write each tree as [[tree.candidate]] with a shape";
                 return self.wrong(table.key("adapt"), "\"adapt\" without candidates", remedy);
             }
-            None => self.rule(&table, &calls, collectors, &mut found)?,
+            None => self.rule((&table, n_problems), &calls, collectors, &mut found)?,
             Some(candidates) => {
                 self.candidates(candidates, &table, &calls, collectors, &mut found);
             }
@@ -100,12 +97,18 @@ impl Reader<'_> {
             }
         }
         for candidate in self.list(value, "candidates") {
+            let n_problems = self.problems.len();
             let Some(table) = self.table(candidate, "a candidate", &CANDIDATE_KEYS) else {
                 continue;
             };
             let own = table.get("collectors");
             let own = own.and_then(|value| self.collectors_of_kinds(value));
-            self.rule(&table, calls, own.unwrap_or(collectors), found);
+            self.rule(
+                (&table, n_problems),
+                calls,
+                own.unwrap_or(collectors),
+                found,
+            );
         }
         let key = tree.key("candidate");
         let Some(adaptation) = &mut found.adaptation else {
@@ -191,10 +194,11 @@ impl Reader<'_> {
         })
     }
 
-    /// The rule of a tree or of one of its candidates, by its shape or nodes in `table`.
+    /// The rule of a tree or of one of its candidates, by its shape or nodes in `table`, before which so many things were
+    /// wrong.
     fn rule(
         &mut self,
-        table: &Table<'_>,
+        (table, n_problems): (&Table<'_>, usize),
         calls: &WrittenCalls,
         collectors: CollectorsOfKinds,
         found: &mut FoundTree,
@@ -231,7 +235,7 @@ impl Reader<'_> {
                 return self.wrong(table.key("shape"), found, "leave one of them out");
             }
             // Then it is a shape with a typo, perhaps.
-            (None, None) if self.problems.len() > calls.n_problems => return None,
+            (None, None) if self.problems.len() > n_problems => return None,
             (None, None) => {
                 let remedy =
                     "add shape = \"binomial\" or another one, or a [[tree.node]] for each join";
@@ -447,7 +451,9 @@ pub(crate) fn unused(text: &Lines<'_>, trees: &[RulesOfTree]) -> Vec<Problem> {
         let earlier: Vec<&Rule> = trees[..at].iter().flatten().map(|(rule, _)| rule).collect();
         for (nth, (rule, span)) in tree.iter().enumerate() {
             let mut before = tree[..nth].iter();
-            if let Some((same, _)) = before.find(|(other, _)| other.form == rule.form) {
+            let is_same =
+                |other: &Rule| other.form == rule.form && other.collectors == rule.collectors;
+            if let Some((same, _)) = before.find(|(other, _)| is_same(other)) {
                 let found = format!("the same tree as that of line {}", same.line);
                 let remedy = "leave one of both candidates out";
                 unused.push(Problem::at(text, span.clone(), found, remedy));

@@ -46,6 +46,14 @@ pub(super) fn rules_of(
     if !file.remarks.is_empty() {
         tell(&listed(path, &file.remarks));
     }
+    if let Some(log) = asked.log
+        && std::fs::read(log).is_ok_and(|there| !collbench_adapt::is_log(&there))
+    {
+        bail!(
+            "--adapt-log {}: it exists, and is no log of decisions; name another file",
+            inert::path(log)
+        );
+    }
     file.rules.adapting = Adapting {
         policy: asked.policy,
         log: asked.log.and_then(|log| begin_log(log, &file)),
