@@ -173,12 +173,12 @@ fn all_findings(
     also.extend(not_shown(analysis));
     let kinds: [(&str, Vec<String>); 4] = [
         ("Algorithms", words::algorithms::sentences(analysis)),
-        ("Adaptation", words::adaptations::sentences(analysis)),
         (
             "Inside collectives",
             inside.map(|paragraph| paragraph.text.clone()).collect(),
         ),
         ("Also", also),
+        ("Adaptation", words::adaptations::sentences(analysis)),
     ];
     let findings = kinds.into_iter().map(|(heading, sentences)| Findings {
         heading: heading.into(),
