@@ -285,8 +285,9 @@ unsafe extern "C" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
 
 /// The stack of this thread, from its lowest address to its end; empty if it is not known.
 pub(super) fn own_stack() -> (usize, usize) {
+    // The C library has no function for this before glibc 2.30.
     // SAFETY: both calls only return numbers.
-    if unsafe { libc::getpid() == libc::gettid() } {
+    if unsafe { libc::c_long::from(libc::getpid()) == libc::syscall(libc::SYS_gettid) } {
         return stack_of_main();
     }
     let mut attributes = MaybeUninit::uninit();
