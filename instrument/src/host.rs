@@ -13,6 +13,6 @@ mod mix;
 pub use clock::{Clock, measure_clock};
 pub(crate) use cores::Cores;
 pub use identity::{HostKey, boot_id, host_identity, host_key, host_name};
-pub use launcher::{LauncherRank, launched_job};
+pub use launcher::{LauncherRank, is_launcher, launched_job};
 pub(crate) use launcher::{all_on_this_host, launched_processes};
 pub(crate) use mix::mix;

@@ -64,8 +64,8 @@ pub use args::{ArgumentRole, Initiated, Peers, RetainedArrays, call_narrowed, pa
 pub use communicators::{CommunicatorEntry, CommunicatorIdentity, FileOrWindow};
 pub use hooks::{endpoint_call, own_address_call, tagged_receive, tagged_send};
 pub use host::{
-    Clock, HostKey, LauncherRank, boot_id, host_identity, host_key, host_name, launched_job,
-    measure_clock,
+    Clock, HostKey, LauncherRank, boot_id, host_identity, host_key, host_name, is_launcher,
+    launched_job, measure_clock,
 };
 pub use mpi::{CalledAs, MpiLibrary, RealFunction};
 pub use process::ReservedMemory;

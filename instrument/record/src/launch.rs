@@ -25,7 +25,7 @@ use collbench_formats::Layer;
 use collbench_formats::tree::{Policy, TreeRules};
 use collbench_instrument::{
     Clock, ExchangeSettings, Form, LauncherRank, Layers, Settings, clock_of_name, directory,
-    environment_of,
+    environment_of, is_launcher,
 };
 use collbench_text::man;
 
@@ -71,7 +71,8 @@ Exit status: that of COMMAND; 125 when recording failed, 126 when COMMAND cannot
 it is not found.
 
 Environment: COLLBENCH_PRELOAD is the path of the preloaded library if it is neither beside this \
-command nor in ../lib.";
+command nor in ../lib. COLLBENCH_RANK is the rank of this process if a launcher has started it whose \
+variable with the rank collbench does not know.";
 
 /// Records the collective operations of an unmodified MPI program.
 ///
@@ -251,7 +252,9 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         },
     };
     let preload = find_preload()?;
-    let launcher_rank = LauncherRank::of_this_process();
+    // What starts ranks itself is no rank: the variables that say so are left over from an outer job.
+    let starts_ranks = is_launcher(&options.command[0]);
+    let launcher_rank = LauncherRank::of_this_process().filter(|_| !starts_ranks);
     let settings = Settings {
         output: std::env::current_dir()
             .context("the current directory is gone; give an absolute path with -o")?
@@ -273,7 +276,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
     let is_first = launcher_rank.is_none_or(|LauncherRank(rank)| rank == 0);
     let trees = match &options.trees {
         Some(file) if is_first => {
-            let can_look_up = launcher_rank.is_some() || trees::is_launcher(&options.command[0]);
+            let can_look_up = launcher_rank.is_some() || starts_ranks;
             let asked = trees::Asked {
                 policy: options.adapt,
                 log: options.adapt_log.as_deref(),

@@ -17,7 +17,10 @@ pub enum DirectoryError {
     )]
     NotATrace(PathBuf),
     /// Another recorder has locked it.
-    #[error("another collbench-record is recording into {0}; choose another directory with -o")]
+    #[error(
+        "another collbench-record is recording into {0}; choose another directory with -o, or, if one \
+         launcher has started both, tell each of them its rank in COLLBENCH_RANK"
+    )]
     InUse(PathBuf),
     /// It cannot be created, opened, locked, cleared or written.
     #[error("{path}: {error}; choose another directory with -o")]

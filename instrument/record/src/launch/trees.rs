@@ -1,7 +1,6 @@
 //! From a tree file to what the preloaded library reads: checked before anything is started, and
 //! encoded, since the library has no parser of TOML in it.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::net::ToSocketAddrs;
@@ -98,17 +97,6 @@ fn listed(path: &Path, problems: &[Problem]) -> String {
     let path = inert::path(path);
     let lines: Vec<String> = problems.iter().map(|of| format!("{path}:{of}")).collect();
     lines.join("\n")
-}
-
-/// Whether a command is a launcher of MPI that finds other hosts by their names, from here. Any
-/// other command may start processes on hosts that only it knows.
-pub(super) fn is_launcher(command: &OsStr) -> bool {
-    const NAMES: [&str; 5] = ["mpirun", "mpiexec", "orterun", "prterun", "srun"];
-    let name = Path::new(command).file_name().unwrap_or_default();
-    let name = name.to_string_lossy();
-    // Followed by the name of the MPI library, as in mpiexec.hydra.
-    let first = name.split('.').next().unwrap_or_default();
-    NAMES.contains(&first)
 }
 
 /// The hosts that a tree file names and that the job cannot have: they are not among those of the
@@ -338,9 +326,6 @@ mod tests {
         assert!(unknown[0].found.contains("no-such-host.invalid"));
         assert_eq!(unknown[0].line, 4);
         assert!(unknown_hosts(&file, false).is_empty());
-        let launchers = ["mpirun", "/usr/bin/mpiexec.hydra", "srun"];
-        assert!(launchers.iter().all(|name| is_launcher(name.as_ref())));
-        assert!(!is_launcher("cluster".as_ref()) && !is_launcher("./mpirunner".as_ref()));
     }
 
     #[test]
