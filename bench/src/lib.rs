@@ -61,7 +61,7 @@ Exit status: 0 measured, 1 failed, 2 usage.";
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-bench",
-    version,
+    version, long_version = collbench_version::details(),
     args_conflicts_with_subcommands = true,
     after_help = AFTER_HELP
 )]

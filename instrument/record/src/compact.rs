@@ -53,7 +53,7 @@ processes that may still be running) or left out (links, pipes ...).";
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-compact",
-    version,
+    version, long_version = collbench_version::details(),
     after_help = AFTER_HELP
 )]
 struct Options {

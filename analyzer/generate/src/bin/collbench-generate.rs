@@ -11,7 +11,7 @@ use collbench_text::man;
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-generate",
-    version,
+    version, long_version = collbench_version::details(),
     about = "Generates a trace with known truth from a scenario, without MPI",
     override_usage = "collbench-generate [OPTIONS] SCENARIO OUT",
     after_help = AFTER_HELP,

@@ -60,7 +60,7 @@ MPI_Finalize, maximum size reached) and was analyzed as far as it goes.";
 /// With several traces, compares each of the others with the first, operation by operation; with --with, the runs
 /// before it with those behind it.
 #[derive(Debug, Parser)]
-#[command(name = "collbench-analyze", version, after_help = AFTER_HELP)]
+#[command(name = "collbench-analyze", version, long_version = collbench_version::details(), after_help = AFTER_HELP)]
 struct Options {
     /// Directory made by collbench-record; of several, the first is the baseline with which the
     /// others are compared

@@ -56,7 +56,7 @@ const AFTER_LONG_HELP: &str = concat!(
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-tree",
-    version,
+    version, long_version = collbench_version::details(),
     after_help = AFTER_HELP,
     after_long_help = AFTER_LONG_HELP,
     args_conflicts_with_subcommands = true,

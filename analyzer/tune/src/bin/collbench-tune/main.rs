@@ -65,7 +65,7 @@ Exit status: 0 nothing wrong; 1 the file has problems or cannot be read; 2 usage
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-tune",
-    version,
+    version, long_version = collbench_version::details(),
     after_help = AFTER_HELP,
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true
