@@ -26,9 +26,16 @@ use collbench_instrument::{
     testall_call, testany_call, timed_call, wait_call, waitall_call, waitany_call,
 };
 use collbench_paths::Pass;
+use collbench_version::{LIBRARY_NOTE, LibraryNote};
 
 #[global_allocator]
 static MEMORY: ReservedMemory = ReservedMemory;
+
+/// The version of this library, which collbench-record compares with its own.
+// SAFETY: the section holds notes only, and this is one.
+#[used]
+#[unsafe(link_section = ".note.collbench")]
+static VERSION: LibraryNote = LIBRARY_NOTE;
 
 /// The result of a wrapper if the MPI library lacks the function. Only a program that looks up
 /// functions itself, and finds those of this library, can get here: mpi4py does, and this value

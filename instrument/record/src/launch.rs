@@ -28,10 +28,12 @@ use collbench_instrument::{
     environment_of, is_launcher,
 };
 use collbench_text::man;
+use collbench_version::{Mismatch, VERSION, mismatch, version_of_library};
 
 use crate::compact::compact_recorded;
 use crate::interrupt::Interrupted;
 use loader::{ASAN_OPTIONS, PRELOAD, asan_options, with_preload};
+use not_preloadable::refuse_other_libc;
 use process::Ended;
 use program::find_program;
 use relay::{AGENTS, relay_agent};
@@ -81,7 +83,7 @@ variable with the rank collbench does not know.";
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-record",
-    version,
+    version, long_version = collbench_version::details(),
     after_help = AFTER_HELP
 )]
 struct Options {
@@ -274,6 +276,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         records: !options.no_trace,
     };
     let is_first = launcher_rank.is_none_or(|LauncherRank(rank)| rank == 0);
+    check_version(&preload, is_first)?;
     let trees = match &options.trees {
         Some(file) if is_first => {
             let can_look_up = launcher_rank.is_some() || starts_ranks;
@@ -364,6 +367,7 @@ impl Job {
         if let Err(error) = find_program(&self.command[0]) {
             return Ok(cannot_run(&self.command[0], &error));
         }
+        refuse_other_libc(&self.command)?;
         if !self.settings.records {
             return Ok(match self.run_to_its_end(None)? {
                 Ok(ended) => ended.pass_on(),
@@ -440,6 +444,7 @@ impl Job {
 
     /// The inner form at any other rank.
     fn become_program(&self) -> anyhow::Result<ExitCode> {
+        refuse_other_libc(&self.command)?;
         let error = process::become_program(&mut self.prepared());
         Ok(cannot_run(&self.command[0], &error))
     }
@@ -578,6 +583,23 @@ fn find_preload() -> anyhow::Result<PathBuf> {
             folder.display()
         ),
     }
+}
+
+/// Refuses a preloaded library of another version, and says if it is only of another commit.
+fn check_version(preload: &Path, tells: bool) -> anyhow::Result<()> {
+    let other = version_of_library(preload).unwrap_or_else(|| "an unknown version".to_owned());
+    let both = || {
+        format!(
+            "{} is of {other}, this command of {VERSION}: install both from one archive or build",
+            preload.display()
+        )
+    };
+    match mismatch(&other) {
+        Some(Mismatch::Number) => bail!(both()),
+        Some(Mismatch::Commit) if tells => tell(&both()),
+        _ => {}
+    }
+    Ok(())
 }
 
 /// The path, absolute. The loader splits LD_PRELOAD at blanks and colons, and has no way to quote

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
+use anyhow::bail;
 use collbench_files::open_regular;
 
 use super::program::find_program;
@@ -50,6 +51,26 @@ pub(super) fn find_not_preloadable(command: &[OsString]) -> Option<(&OsString, N
     })
 }
 
+/// Refuses a command with a program of musl, the C library of Alpine Linux: its loader would try to load
+/// the preloaded library, and end the program since there is no glibc.
+///
+/// # Errors
+/// Names the program, and says what to do.
+pub(super) fn refuse_other_libc(command: &[OsString]) -> anyhow::Result<()> {
+    let of_musl = command.iter().find(|word| {
+        let loader = find_program(word).ok().and_then(|path| loader_of(&path));
+        loader.is_some_and(|loader| loader.contains("/ld-musl-"))
+    });
+    match of_musl {
+        None => Ok(()),
+        Some(word) => bail!(
+            "{} is linked with the C library musl, and the preloaded library needs glibc, so it cannot be \
+             recorded; build it on a system with glibc (not on Alpine Linux)",
+            word.to_string_lossy().escape_debug()
+        ),
+    }
+}
+
 /// Whether a process of this file has another user or group than this process, or capabilities.
 fn has_other_rights(path: &Path) -> bool {
     const CAPABILITIES: &CStr = c"security.capability";
@@ -84,26 +105,60 @@ fn is_set_id(metadata: &Metadata) -> bool {
 /// name a library are libraries themselves.
 fn is_static(path: &Path) -> bool {
     const PT_DYNAMIC: u64 = 2;
-    const PT_INTERP: u64 = 3;
-    let Some(header) =
-        read_at::<64>(path, 0).filter(|header| header.starts_with(b"\x7fELF\x02\x01"))
-    else {
+    let Some(mut segments) = segments(path) else {
         return false;
     };
+    !segments.any(|segment| match segment {
+        // A truncated file cannot run.
+        None => true,
+        Some(segment) if segment.sort == PT_INTERP => true,
+        Some(segment) if segment.sort == PT_DYNAMIC => {
+            needs_libraries(path, segment.at, segment.bytes)
+        }
+        Some(_) => false,
+    })
+}
+
+/// The loader that an ELF file of 64 bits names.
+fn loader_of(path: &Path) -> Option<String> {
+    const MOST: usize = 256;
+    let segment = segments(path)?
+        .flatten()
+        .find(|segment| segment.sort == PT_INTERP)?;
+    let mut name = vec![0; MOST.min(segment.bytes as usize)];
+    let file = open_regular(path).ok()?;
+    file.read_exact_at(&mut name, segment.at).ok()?;
+    Some(String::from_utf8_lossy(&name).into_owned())
+}
+
+/// The segment that names the loader.
+const PT_INTERP: u64 = 3;
+
+/// A segment of an ELF file.
+struct Segment {
+    sort: u64,
+    /// Offset in the file.
+    at: u64,
+    bytes: u64,
+}
+
+/// The segments of an ELF file of 64 bits, `None` for those that are behind its end; `None` if the file
+/// is no such file.
+fn segments(path: &Path) -> Option<impl Iterator<Item = Option<Segment>>> {
+    let header = read_at::<64>(path, 0).filter(|header| header.starts_with(b"\x7fELF\x02\x01"))?;
     let (at, size, n) = (
         number(&header[32..40]),
         number(&header[54..56]),
         number(&header[56..58]),
     );
-    !(0..n).any(|i| {
-        let place = at.saturating_add(i * size);
-        // A truncated file cannot run.
-        read_at::<56>(path, place).is_none_or(|segment| match number(&segment[..4]) {
-            PT_INTERP => true,
-            PT_DYNAMIC => needs_libraries(path, number(&segment[8..16]), number(&segment[32..40])),
-            _ => false,
+    Some((0..n).map(move |i| {
+        let segment = read_at::<56>(path, at.saturating_add(i * size))?;
+        Some(Segment {
+            sort: number(&segment[..4]),
+            at: number(&segment[8..16]),
+            bytes: number(&segment[32..40]),
         })
-    })
+    }))
 }
 
 /// Whether the dynamic section of `length` bytes at an offset names a library.
@@ -130,6 +185,8 @@ fn read_at<const N: usize>(path: &Path, at: u64) -> Option<[u8; N]> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -139,6 +196,28 @@ mod tests {
         assert_eq!(find_not_preloadable(&words), None);
         assert_eq!(find_not_preloadable(&[own.clone().into()]), None);
         assert!(!is_static(&own) && !is_static(Path::new("Cargo.toml")));
+    }
+
+    #[test]
+    fn a_program_of_musl_is_refused_and_others_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        let loader = b"/lib/ld-musl-x86_64.so.1\0";
+        let mut bytes = vec![0; 64 + 56];
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        (bytes[32], bytes[54], bytes[56]) = (64, 56, 1);
+        (bytes[64], bytes[64 + 8], bytes[64 + 32]) = (3, 64 + 56, loader.len() as u8);
+        bytes.extend(loader);
+        std::fs::write(&path, &bytes).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let command = |word: &Path| ["sh".into(), word.as_os_str().to_owned()];
+        let refused = refuse_other_libc(&command(&path)).unwrap_err().to_string();
+        assert!(
+            refused.contains("program is linked with the C library musl"),
+            "{refused}"
+        );
+        let own = std::env::current_exe().unwrap();
+        assert!(refuse_other_libc(&command(&own)).is_ok());
     }
 
     #[test]
