@@ -15,7 +15,7 @@ help:
 	@echo 'make test-browser    run only the tests of the report page in Chromium (part of make test)'
 	@echo 'make test-programs   run the tests with real programs and with other MPI libraries'
 	@echo 'make test-strangers  run dozens of real programs; installs packages of 2.5 GB (see docs/results.md)'
-	@echo 'make test-long       run with 100000 repetitions what make test runs with some thousand'
+	@echo 'make test-long       run with 100000 repetitions what make test runs with some thousand, and under Slurm'
 	@echo 'make score           run 300 programs whose late ranks are known, and count how often the verdict is true'
 	@echo 'make mutate          analyze $(N) damaged traces (N=..., SEED=...)'
 	@echo 'make interrupt       interrupt the recorder with signal handlers (RUNS=..., TRIES=...)'
@@ -51,6 +51,7 @@ test-programs: build
 test-long: build
 	COLLBENCH_TESTS_LONG=1 $(CARGO) test -p collbench-tests --test it -- storm_of_collectives nobody_leaves_an_allreduce positions_in_a_ring nothing_is_left_of_ranks what_is_said_of_rule_files messages_of_each_algorithm
 	COLLBENCH_TESTS_LONG=1 PROPTEST_CASES=1000000 $(CARGO) test --release -p collbench-tune --lib -- any_bytes any_words no_bytes no_damaged_file
+	@scripts/slurm-test.sh
 
 # STRANGERS=TEXT,..: only those whose name has one of these texts; STRANGERS_KEEP=1: what is kept is not
 # run again, only analyzed.
