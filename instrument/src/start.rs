@@ -107,7 +107,7 @@ enum StartError {
         "{path} already holds the trace of another MPI run; give each run its own directory (-o)"
     )]
     AnotherRun { path: PathBuf },
-    #[error("{path}: {error}")]
+    #[error("{path}: {error}; choose a directory with -o that this host can write")]
     File { path: PathBuf, error: String },
 }
 

@@ -187,6 +187,26 @@ fn count(path: &Path, form: Form) -> Result<Summary, Problem> {
     }
 }
 
+/// The word of a command that runs a program in a container, if there is one.
+fn container_runtime(command: &[OsString]) -> Option<String> {
+    const RUNTIMES: [&str; 8] = [
+        "apptainer",
+        "singularity",
+        "docker",
+        "podman",
+        "ch-run",
+        "enroot",
+        "sarus",
+        "shifter",
+    ];
+    let names = command
+        .iter()
+        .filter_map(|word| Path::new(word).file_name());
+    let mut names = names.map(|name| name.to_string_lossy());
+    let found = names.find(|name| RUNTIMES.contains(&name.as_ref()))?;
+    Some(found.into_owned())
+}
+
 /// "1 rank", "2 ranks".
 fn ranks(n: usize) -> String {
     format!("{n} rank{}", if n == 1 { "" } else { "s" })
@@ -272,6 +292,16 @@ impl Problem {
                 not_preloadable.explain()
             );
         }
+        if let (Self::Nothing | Self::Missing { .. }, Some(runtime)) =
+            (self, container_runtime(command))
+        {
+            return format!(
+                "{path}: not all ranks were recorded: {runtime} runs the program in a container, where \
+                 the preloaded library or the trace directory may not be visible; mount both, and put \
+                 collbench-record inside ({runtime} ... collbench-record -- PROGRAM). Otherwise \
+                 {CAUSES}"
+            );
+        }
         let itself = if command_failed {
             "; COMMAND failed, which may be the reason. Other "
         } else {
@@ -305,6 +335,18 @@ impl Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_container_is_named_as_the_likely_cause() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let explain = |line: &str| Problem::Nothing.explain("t", &words(line), false);
+        let inside = explain("mpirun -n 4 /usr/bin/apptainer exec image.sif ./app");
+        assert!(
+            inside.contains("apptainer ... collbench-record -- PROGRAM"),
+            "{inside}"
+        );
+        assert!(!explain("mpirun -n 4 ./apptainers").contains("container"));
+    }
 
     #[test]
     fn a_trace_that_messages_made_large_says_how_to_record_less() {
