@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Tests that run at a time: those under mpirun mostly wait. How many ranks that is, tests/src/room.rs decides.
 SIDE_BY_SIDE := $(shell echo $$((4 * $$(nproc))))
 
-.PHONY: help build demo test test-browser test-programs test-strangers test-long score mutate interrupt corpus bench bench-analyze clocks guard install clean
+.PHONY: help build demo test test-browser test-programs test-strangers test-long score mutate interrupt corpus bench bench-analyze clocks guard install dist deb clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
@@ -24,6 +24,8 @@ help:
 	@echo 'make clocks          measure how well clocks are aligned, against targets (SEEDS=20 simulated clusters)'
 	@echo 'make guard           check that recording and analyzing a call take no more instructions (callgrind)'
 	@echo 'make build           build the commands and the preloaded library in $(TARGET)/release'
+	@echo 'make dist            make an archive of commands and library that runs on any Linux with glibc 2.28 (docs/install.md)'
+	@echo 'make deb             make a Debian package of the same files'
 	@echo 'make install PREFIX=$(PREFIX)  install commands, library, man pages and completions (DESTDIR=... is put before PREFIX)'
 
 build:
@@ -116,6 +118,13 @@ guard: build
 
 install: build
 	@scripts/install.sh '$(PREFIX)'
+
+# Builds twice from scratch, to see that both are equal: some quarter of an hour on two cores.
+dist: build
+	@scripts/dist.sh
+
+deb: dist
+	@scripts/deb.sh
 
 clean:
 	$(CARGO) clean

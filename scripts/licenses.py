@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Prints the licences of all crates that are linked into the commands and the preloaded library.
+
+Each text is printed once, with the crates that have it in front. Fails if a crate states no licence. Asks
+cargo, which must have downloaded the crates: run it in the workspace after a build.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+COMMANDS = ["collbench-record", "collbench-report", "collbench-generate", "collbench-tune", "collbench-preload"]
+FILES = ("license", "licence", "copying", "notice", "unlicense")
+
+
+def metadata():
+    command = ["cargo", "metadata", "--format-version=1", "--locked", "--offline"]
+    command.append("--filter-platform=x86_64-unknown-linux-gnu")
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def linked(metadata):
+    """The packages of others that the commands depend on, but not to build or test them."""
+    packages = {package["id"]: package for package in metadata["packages"]}
+    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+    left = [id for id, package in packages.items() if package["name"] in COMMANDS]
+    seen = set(left)
+    while left:
+        for dependency in nodes[left.pop()]["deps"]:
+            is_linked = any(kind["kind"] is None for kind in dependency["dep_kinds"])
+            if is_linked and dependency["pkg"] not in seen:
+                seen.add(dependency["pkg"])
+                left.append(dependency["pkg"])
+    found = [packages[id] for id in seen if packages[id]["source"]]
+    return sorted(found, key=lambda package: (package["name"], package["version"]))
+
+
+def main():
+    texts = {}
+    print("collbench is linked with Rust's standard library (MIT OR Apache-2.0) and these crates:\n")
+    for package in linked(metadata()):
+        name = f"{package['name']} {package['version']}"
+        if not package["license"]:
+            sys.exit(f"licenses.py: {name} states no licence in its Cargo.toml; look at its repository")
+        print(f"  {name}: {package['license']}, {package['repository'] or 'no repository'}")
+        folder = pathlib.Path(package["manifest_path"]).parent
+        for path in sorted(folder.iterdir()):
+            if path.is_file() and path.name.lower().startswith(FILES):
+                text = path.read_text(errors="replace").strip()
+                texts.setdefault(text, []).append(name)
+    for text, names in texts.items():
+        print("\n" + "=" * 100 + "\n" + ", ".join(names) + ":\n\n" + text)
+
+
+main()
