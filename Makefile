@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Tests that run at a time: those under mpirun mostly wait. How many ranks that is, tests/src/room.rs decides.
 SIDE_BY_SIDE := $(shell echo $$((4 * $$(nproc))))
 
-.PHONY: help build demo test test-browser test-programs test-strangers test-long score mutate interrupt corpus bench bench-analyze clocks guard install dist deb clean
+.PHONY: help build demo test test-browser test-programs test-strangers test-long score mutate interrupt corpus bench bench-analyze clocks guard install dist deb test-dist clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
@@ -26,6 +26,7 @@ help:
 	@echo 'make build           build the commands and the preloaded library in $(TARGET)/release'
 	@echo 'make dist            make an archive of commands and library that runs on any Linux with glibc 2.28 (docs/install.md)'
 	@echo 'make deb             make a Debian package of the same files'
+	@echo 'make test-dist       try both in bare Debian systems with five MPI libraries, as root; check the recipes'
 	@echo 'make install PREFIX=$(PREFIX)  install commands, library, man pages and completions (DESTDIR=... is put before PREFIX)'
 
 build:
@@ -125,6 +126,11 @@ dist: build
 
 deb: dist
 	@scripts/deb.sh
+
+# What both have made, in bare systems; and the recipes in packaging.
+test-dist: deb
+	@scripts/dist-test.sh
+	@scripts/recipes-test.sh
 
 clean:
 	$(CARGO) clean

@@ -29,7 +29,7 @@ MOST_LINES = 220
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 COMMAND = re.compile(r"collbench-[a-z]+")
 LONG_OPTION = re.compile(r"--[a-z][a-z-]*")
-FOLDERS = "formats|instrument|analyzer|viz|bench|tests|docs|scripts|fuzz|\\.ci"
+FOLDERS = "formats|instrument|analyzer|viz|bench|tests|docs|scripts|packaging|fuzz|\\.ci"
 PATH = re.compile(rf"(?<![\w/.$-])(?:{FOLDERS})/[\w./*-]*")
 SCENARIOS = ROOT / "analyzer/tests/scenarios"
 # Objects of the JSON whose keys are names from the trace.
