@@ -196,6 +196,31 @@ fn a_missing_preloaded_library_is_an_error_that_names_it() {
 }
 
 #[test]
+fn a_preloaded_library_of_another_version_is_refused_with_both_versions() {
+    let workspace = Workspace::new();
+    let own = env!("CARGO_PKG_VERSION");
+    let note = format!("collbench\0\0\0{own} (commit ");
+    let other = workspace.join("other.so");
+    let mut library = fs::read(command("libcollbench_preload.so")).unwrap();
+    let mut windows = library.windows(note.len());
+    let at = windows
+        .position(|window| window == note.as_bytes())
+        .unwrap();
+    library[at + 12] = b'9';
+    fs::write(&other, library).unwrap();
+    let recorder = command("collbench-record");
+    let finished = run_in(
+        workspace.path(),
+        &[("COLLBENCH_PRELOAD", other.to_str().unwrap())],
+        &[recorder.to_str().unwrap(), "--", "echo", "ran"],
+    )
+    .expect(125);
+    assert_eq!(finished.stdout, "", "the command ran: {finished}");
+    finished.must_say(&format!("is of version 9{} (commit ", &own[1..]));
+    finished.must_say(&format!("this command of {own} (commit "));
+}
+
+#[test]
 fn a_preloaded_library_that_the_loader_refuses_is_an_error() {
     if !have(MPI) {
         return;

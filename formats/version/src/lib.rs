@@ -92,12 +92,13 @@ fn mismatch_of(own: &str, other: &str) -> Option<Mismatch> {
     }
 }
 
-/// The [`VERSION`] in the note of a preloaded library; `None` if it cannot be read or has none.
+/// The [`VERSION`] in the note of a preloaded library, `unknown` if it has no such note; `None` if the
+/// file cannot be read or is no ELF file.
 #[must_use]
 pub fn version_of_library(path: &Path) -> Option<String> {
-    elf::notes(path)?
-        .iter()
-        .find_map(|notes| note::version_in(notes))
+    let notes = elf::notes(path)?;
+    let version = notes.iter().find_map(|notes| note::version_in(notes));
+    Some(version.unwrap_or_else(|| "unknown".to_owned()))
 }
 
 #[cfg(test)]

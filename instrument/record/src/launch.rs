@@ -587,10 +587,14 @@ fn find_preload() -> anyhow::Result<PathBuf> {
 
 /// Refuses a preloaded library of another version, and says if it is only of another commit.
 fn check_version(preload: &Path, tells: bool) -> anyhow::Result<()> {
-    let other = version_of_library(preload).unwrap_or_else(|| "an unknown version".to_owned());
+    // What is no library is found by the loader, which says so.
+    let Some(other) = version_of_library(preload) else {
+        return Ok(());
+    };
     let both = || {
         format!(
-            "{} is of {other}, this command of {VERSION}: install both from one archive or build",
+            "{} is of version {other}, this command of {VERSION}; install both from one archive or \
+             build, and do not let COLLBENCH_PRELOAD name another",
             preload.display()
         )
     };
