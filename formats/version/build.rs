@@ -36,10 +36,8 @@ fn of_repository() -> Option<String> {
     if top.canonicalize().ok()? != root {
         return None;
     }
-    // HEAD, and what it stands for, which is in a file of its own or in packed-refs.
-    let branch = git(&["symbolic-ref", "-q", "HEAD"]);
-    let files = ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref());
-    for file in files {
+    // What changes with each commit and each checkout.
+    for file in ["HEAD", "logs/HEAD"] {
         if let Some(path) = git(&["rev-parse", "--git-path", file])
             && Path::new(&path).exists()
         {
