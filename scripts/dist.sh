@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes target/dist/collbench-VERSION-x86_64-linux.tar.zst: commands, preloaded library, man pages, completions,
-# documentation and licences, for every Linux with glibc 2.28 or later. Builds the commit that is checked out
+# documentation and licenses, for every Linux with glibc 2.28 or later. Builds the commit that is checked out
 # (or, without git, this folder) twice, in two folders, and fails if the builds differ, if dist-check.py finds
 # something, or if the archive is too large. Run by "make dist", after the normal build.
 set -eu
@@ -31,15 +31,18 @@ if [ ! -e "$dist/tools/has $tools" ]; then
 fi
 export PATH="$dist/tools/bin:$PATH"
 
+commit=
+if [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ]; then
+    commit=$(git rev-parse HEAD)
+    git diff --quiet HEAD || echo "dist.sh: changes that are not committed are not built" >&2
+fi
+
 # source FOLDER: the source files of the commit.
 source() {
     rm -rf "$1"
     mkdir -p "$1"
-    if [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ]; then
-        if ! git diff --quiet HEAD; then
-            echo "dist.sh: changes that are not committed are not built" >&2
-        fi
-        git archive HEAD
+    if [ -n "$commit" ]; then
+        git archive "$commit"
     else
         tar -c --exclude ./target .
     fi | tar -x -m -C "$1"

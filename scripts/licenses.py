@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints the licences of all crates that are linked into the commands and the preloaded library.
+"""Prints the licenses of all crates that are linked into the commands and the preloaded library.
 
-Each text is printed once, with the crates that have it in front. Fails if a crate states no licence. Asks
+Each text is printed once, with the crates that have it in front. Fails if a crate states no license. Asks
 cargo, which must have downloaded the crates: run it in the workspace after a build.
 """
 
@@ -42,7 +42,7 @@ def main():
     for package in linked(metadata()):
         name = f"{package['name']} {package['version']}"
         if not package["license"]:
-            sys.exit(f"licenses.py: {name} states no licence in its Cargo.toml; look at its repository")
+            sys.exit(f"licenses.py: {name} states no license in its Cargo.toml; look at its repository")
         print(f"  {name}: {package['license']}, {package['repository'] or 'no repository'}")
         folder = pathlib.Path(package["manifest_path"]).parent
         for path in sorted(folder.iterdir()):
