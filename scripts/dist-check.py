@@ -66,6 +66,8 @@ def findings(root, glibc, normal):
         yield f"exported names differ from those of {normal}: {sorted(exported(library) ^ exported(normal))}"
     if "libgcc_s.so.1" not in needed_libraries(library) or "_Unwind_Resume" in exported(library):
         yield f"{library} has an unwinder of its own"
+    if "clock_gettime@" not in output("nm", "-D", "--undefined-only", library):
+        yield f"{library} does not read clocks through the C library, which asks the kernel without a system call"
     dynamic = output("readelf", "-dW", library)
     if "GNU_EH_FRAME" not in output("readelf", "-lW", library):
         yield f"{library} has no table that finds unwind information"
