@@ -356,6 +356,16 @@ mod tests {
     }
 
     #[test]
+    fn the_page_on_launchers_names_all_of_them() {
+        let page = include_str!("../../../docs/launchers.md");
+        for launcher in &LAUNCHERS {
+            for word in launcher.commands.iter().chain([&launcher.rank]) {
+                assert!(page.contains(&format!("`{word}")), "{word}");
+            }
+        }
+    }
+
+    #[test]
     fn a_job_of_hydra_is_identified_by_its_proxy() {
         let job = |words: &[&str]| job_of_proxy(&words.join("\0"));
         assert_eq!(
