@@ -178,6 +178,22 @@ fn the_launcher_finds_a_program_in_the_current_folder_as_without_recording() {
 }
 
 #[test]
+fn around_a_launcher_a_rank_that_is_left_over_from_an_outer_job_does_not_count() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let job = Job {
+        variables: &[("FLUX_TASK_RANK", "1")],
+        ..Job::new(2, program("many.c"), &["5"])
+    };
+    let (finished, trace) = job.record(workspace.path());
+    // As rank 1 it would leave the report to rank 0.
+    finished.expect(0).must_say("collbench-record: 2 ranks, ");
+    assert_eq!(rank_files(&trace).len(), 2);
+}
+
+#[test]
 fn a_missing_preloaded_library_is_an_error_that_names_it() {
     let workspace = Workspace::new();
     let finished = run_in(

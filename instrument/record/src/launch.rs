@@ -367,7 +367,7 @@ impl Job {
         if let Err(error) = find_program(&self.command[0]) {
             return Ok(cannot_run(&self.command[0], &error));
         }
-        refuse_other_libc(&self.command)?;
+        refuse_other_libc(self.programs())?;
         if !self.settings.records {
             return Ok(match self.run_to_its_end(None)? {
                 Ok(ended) => ended.pass_on(),
@@ -444,9 +444,18 @@ impl Job {
 
     /// The inner form at any other rank.
     fn become_program(&self) -> anyhow::Result<ExitCode> {
-        refuse_other_libc(&self.command)?;
+        refuse_other_libc(self.programs())?;
         let error = process::become_program(&mut self.prepared());
         Ok(cannot_run(&self.command[0], &error))
+    }
+
+    /// The words of COMMAND that may be programs: around a launcher all of them; before a program only the
+    /// first, since each rank would look for all others in PATH.
+    fn programs(&self) -> &[OsString] {
+        match self.settings.form {
+            Form::Outer => &self.command,
+            Form::Inner => &self.command[..1],
+        }
     }
 
     fn prepared(&self) -> std::process::Command {
