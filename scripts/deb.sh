@@ -54,4 +54,4 @@ chmod -R u=rwX,go=rX "$root"
 
 deb=$dist/collbench_${version}_amd64.deb
 SOURCE_DATE_EPOCH=$(date -u -d "$date" +%s) dpkg-deb --root-owner-group -Zxz --build "$root" "$deb"
-lintian --fail-on error --no-tag-display-limit "$deb"
+lintian --fail-on error --tag-display-limit 0 "$deb"
