@@ -14,6 +14,10 @@ const LEAST_DEVIATION: f64 = 0.03;
 /// What a time may deviate without counting, and the sum at which a change is reported; standard deviations.
 const SLACK: f64 = 0.5;
 const THRESHOLD: f64 = 6.0;
+/// A change by this logarithm of a ratio, one half, is reported at once; of a smaller one no time counts for more
+/// than so many standard deviations.
+const LARGE: f64 = 0.405;
+const MOST_OF_ONE: f64 = 4.0;
 
 /// What the times of the candidate in use have been.
 #[derive(Debug)]
@@ -46,7 +50,11 @@ impl Watch {
             let squares: f64 = self.past.iter().map(|of| (of - mean).powi(2)).sum();
             // The mean of a few is uncertain as well.
             let variance = squares / (n - 1) as f64 * (1.0 + 4.0 / n as f64);
-            let deviation = (time - mean) / variance.sqrt().max(LEAST_DEVIATION);
+            let mut deviation = (time - mean) / variance.sqrt().max(LEAST_DEVIATION);
+            if (time - mean).abs() < LARGE {
+                // One disturbed block is no change.
+                deviation = deviation.clamp(-MOST_OF_ONE, MOST_OF_ONE);
+            }
             self.above = (self.above + deviation - SLACK).max(0.0);
             self.below = (self.below - deviation - SLACK).max(0.0);
             if self.above.max(self.below) > self.threshold {
@@ -93,6 +101,13 @@ mod tests {
         watch.begin_again();
         assert!((0..200).all(|_| !watch.add(16_000.0)));
         assert!(watch.add(9_000.0), "faster is a change, too");
+        watch.begin_again();
+        assert!((0..30).all(|_| !watch.add(9_000.0)));
+        assert!(
+            !watch.add(12_000.0) && !watch.add(9_000.0),
+            "one disturbed block"
+        );
+        assert!(watch.add(12_000.0), "a second one, soon after");
     }
 
     #[test]

@@ -5,13 +5,17 @@
 //!
 //! - for one that is better by more than 3 %, with its interval, in the time over all processes, and not worse for the
 //!   last to arrive;
-//! - after two calls of each already for one that took less than half as long in each of them;
+//! - after few calls already for one that took less than half as long in each of two calls, or less than a quarter in one;
 //! - but not again before twice as many calls, nor for one that was left before twice as many calls.
 //!
-//! What trying costs is counted: calls of a candidate that is not in use, by what they took longer. No block is begun whose
-//! expected cost is more than `cost` of the time in all calls so far, less what was spent, except for the first two calls of
-//! each candidate. A candidate that is certainly worse, or equal, or about which many rounds have not decided, is tried again at doubling intervals only, or when
-//! the times of the candidate in use [change](crate::change).
+//! The first call of a block counts for none of that: processes come to it from another candidate, each when it has left
+//! that.
+//!
+//! What trying costs is counted: calls of a candidate that is not in use, by what they took longer. No block is begun
+//! whose expected cost is more than `cost` of the time in all calls so far, less what was spent, except for the first two
+//! calls of each candidate. One that is certainly equal, or about which many rounds have not decided, is tried again after
+//! twice as many calls, one that is certainly worse after four times as many, or when the times of the candidate in use
+//! [change](crate::change).
 
 use collbench_stats::random::{Random, hash};
 
@@ -194,6 +198,8 @@ pub struct Controller {
     watch: Watch,
     /// Number of the call from which times are what they are now.
     since: u64,
+    /// From which call on the time between control points has grown.
+    grown_from: u64,
     /// The number of calls in which the candidate in use does not change again, and where they begin.
     hold: u64,
     held_from: u64,
@@ -232,6 +238,7 @@ impl Controller {
             evidence: Evidence::default(),
             watch: Watch::default(),
             since: 0,
+            grown_from: 0,
             hold: FIRST_HOLD,
             held_from: 0,
             has_alarm: false,
@@ -333,10 +340,10 @@ impl Controller {
             }
             let blocks = blocks.into_iter();
             if candidate.rounds == 0 {
-                let calls = blocks.flat_map(|block| block.totals.iter().copied());
+                let calls = blocks.flat_map(|block| block.settled().0.iter().copied());
                 candidate.total_ns = calls.min_by(f64::total_cmp).or(candidate.total_ns);
             } else {
-                let totals: Vec<f64> = blocks.filter_map(BlockFigures::total).collect();
+                let totals: Vec<f64> = blocks.filter_map(BlockFigures::settled_total).collect();
                 if !totals.is_empty() {
                     let mean = totals.iter().sum::<f64>() / totals.len() as f64;
                     candidate.total_ns = Some(mean);
@@ -426,6 +433,8 @@ impl Controller {
         self.watch.begin_again();
         self.evidence.clear();
         self.since = position;
+        // A false alarm must not bring all control points of the beginning again.
+        self.grown_from += (position - self.grown_from) / 2;
         (self.hold, self.held_from) = (FIRST_HOLD, position.saturating_sub(FIRST_HOLD));
         let in_use_ns = self.candidates[self.in_use].total_ns;
         for candidate in &mut self.candidates {
@@ -543,15 +552,21 @@ impl Controller {
             } else {
                 continue;
             };
-            let again_at = self.doubled(position);
             let candidate = &mut self.candidates[nth];
-            (candidate.standing, candidate.again_at) = (standing, again_at);
+            candidate.standing = standing;
+            self.put_off(nth, position);
         }
     }
 
-    /// Number of the call at which there will have been twice as many calls as now, since times are what they are.
-    fn doubled(&self, position: u64) -> u64 {
-        self.since + 2 * (position - self.since)
+    /// A candidate is not tried before there were twice as many calls as now, since times are what they are; four times as
+    /// many if it is certainly worse.
+    fn put_off(&mut self, nth: usize, position: u64) {
+        let candidate = &mut self.candidates[nth];
+        let factor = match candidate.standing {
+            Standing::Worse => 4,
+            _ => 2,
+        };
+        candidate.again_at = self.since + factor * (position - self.since);
     }
 
     /// What a call of a candidate is expected to cost, ns over all processes: by how much longer it took when both were
@@ -602,9 +617,8 @@ impl Controller {
         if planned.is_empty() {
             return self.steady(position, control_ns, &mut random);
         }
-        let again_at = self.doubled(position);
         for &nth in &planned {
-            self.candidates[nth].again_at = again_at;
+            self.put_off(nth, position);
         }
         self.round(position, planned, calls, &mut random)
     }
@@ -643,7 +657,7 @@ impl Controller {
     fn steady(&self, position: u64, control_ns: f64, random: &mut Random) -> Plan {
         let in_use_ns = self.candidates[self.in_use].total_ns.unwrap_or(1.0);
         let enough = (control_ns / in_use_ns / CONTROL_SHARE).max(LEAST_CAP) as u64;
-        let calls = ((position - self.since) / STEADY_PART).min(enough);
+        let calls = ((position - self.grown_from) / STEADY_PART).min(enough);
         let calls = calls.clamp(STEADY_CALLS.0, STEADY_CALLS.1);
         let calls = calls + random.below(calls as usize / 4 + 1) as u64;
         Plan {

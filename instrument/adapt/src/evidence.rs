@@ -61,7 +61,8 @@ impl Evidence {
     /// Adds the times of single calls of a candidate, until there are some.
     pub(crate) fn add_calls(&mut self, block: &BlockFigures) {
         let first = &mut self.first[block.candidate];
-        let times = block.totals.iter().zip(&block.least);
+        let (totals, least) = block.settled();
+        let times = totals.iter().zip(least);
         let n_missing = MAX_FIRST.saturating_sub(first.len());
         first.extend(times.map(|(&total, &least)| (total, least)).take(n_missing));
     }
@@ -70,7 +71,7 @@ impl Evidence {
     pub(crate) fn add_round<'b>(&mut self, blocks: impl Iterator<Item = &'b BlockFigures>) {
         let mut rows: Vec<Row> = Vec::new();
         for block in blocks {
-            let (Some(total), Some(least)) = (block.total(), block.typical_least()) else {
+            let (Some(total), Some(least)) = (block.settled_total(), block.typical_least()) else {
                 continue;
             };
             let times = Times {
@@ -127,9 +128,9 @@ impl Evidence {
         self.gain(of, than, |times| times.least)
     }
 
-    /// Whether each of the first calls of a candidate took less than half as long as each of those of another, in
-    /// all figures that count. If both were the same, so many calls would be apart like that by chance once in
-    /// `chance`, even if times were arbitrarily far apart; `None` asks for two calls of each.
+    /// Whether each of the first calls of a candidate took less than half as long as each of those of another, of two of each
+    /// at least, or less than a quarter, in all figures that count. If both were the same, so many calls would be apart like
+    /// that by chance once in `chance`, even if times were arbitrarily far apart; `None` asks for no more calls.
     pub(crate) fn is_far_better(
         &self,
         of: usize,
@@ -139,7 +140,8 @@ impl Evidence {
     ) -> bool {
         let (n, m) = (self.first[of].len(), self.first[than].len());
         let is_by_chance = chance.is_some_and(|least| ways_to_mix(n, m) < least);
-        !is_by_chance && self.are_apart(of, than, by_least, (2.0, 2))
+        let is_apart = |apart| self.are_apart(of, than, by_least, apart);
+        !is_by_chance && (is_apart((2.0, 2)) || is_apart((4.0, 1)))
     }
 
     /// Whether each of the first calls of a candidate took less than each of those of another, in all figures that count.
@@ -192,7 +194,7 @@ mod tests {
     fn block(candidate: usize, total: f64, least: f64) -> BlockFigures {
         BlockFigures {
             candidate,
-            calls: 2,
+            calls: 20,
             is_impossible: false,
             totals: vec![total; 2],
             least: vec![least; 2],

@@ -65,13 +65,26 @@ impl Figures {
 impl BlockFigures {
     /// Mean time in a call over all processes, ns.
     pub(crate) fn total(&self) -> Option<f64> {
-        let n = self.totals.len();
-        (n > 0).then(|| self.totals.iter().sum::<f64>() / n as f64)
+        mean(&self.totals)
     }
 
-    /// Median over its calls of the least time in a call, ns.
+    /// The times without that of the first call, to which processes came from another candidate, each when it had left
+    /// that; of each known call that over all processes, and the least.
+    pub(crate) fn settled(&self) -> (&[f64], &[f64]) {
+        // Of a long block the first timed call is seldom the first one.
+        let n_first =
+            usize::from(self.totals.len() > 1 && self.totals.len() == self.calls as usize);
+        (&self.totals[n_first..], &self.least[n_first..])
+    }
+
+    /// Mean time in a call over all processes, ns, without the first call.
+    pub(crate) fn settled_total(&self) -> Option<f64> {
+        mean(self.settled().0)
+    }
+
+    /// Median over its calls, without the first one, of the least time in a call, ns.
     pub(crate) fn typical_least(&self) -> Option<f64> {
-        let mut least = self.least.clone();
+        let mut least = self.settled().1.to_vec();
         least.sort_by(f64::total_cmp);
         let half = least.len() / 2;
         match least.len() {
@@ -80,6 +93,11 @@ impl BlockFigures {
             _ => Some((least[half - 1] + least[half]) / 2.0),
         }
     }
+}
+
+fn mean(times: &[f64]) -> Option<f64> {
+    let n = times.len();
+    (n > 0).then(|| times.iter().sum::<f64>() / n as f64)
 }
 
 #[cfg(test)]
@@ -98,7 +116,8 @@ mod tests {
         let [one, other, last] = &figures.blocks[..] else {
             panic!("three blocks");
         };
-        assert_eq!((one.total(), one.typical_least()), (Some(60.0), Some(6.0)));
+        assert_eq!((one.total(), one.settled_total()), (Some(60.0), Some(70.0)));
+        assert_eq!(one.typical_least(), Some(7.0));
         assert_eq!((one.candidate, one.n_interrupted), (1, 0));
         assert_eq!((other.total(), other.n_interrupted), (None, 3));
         assert!(other.is_impossible && !one.is_impossible);
