@@ -29,21 +29,36 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// From the [times](crate::Follower::own) of all processes: the least and the sums, number by number. What is
-    /// missing counts as unknown.
+    /// From what all processes [have measured](crate::Follower::own). What is missing counts as unknown.
     #[must_use]
-    pub fn of(plan: &Plan, least: &[i64], sums: &[i64]) -> Self {
-        let (times, interrupted) = sums.split_at(plan.n_samples().min(sums.len()));
+    pub fn of<'p>(plan: &Plan, processes: impl IntoIterator<Item = &'p [i64]>) -> Self {
+        let n_samples = plan.n_samples();
+        let (mut least, mut times) = (vec![i64::MAX; n_samples], vec![0; n_samples]);
+        let mut interrupted = vec![0; plan.blocks.len()];
+        for own in processes {
+            let (own_times, own_interrupted) = own.split_at(n_samples.min(own.len()));
+            let sums = times.iter_mut().zip(&mut least).zip(own_times);
+            for ((sum, least), own) in sums {
+                *sum = own.saturating_add(*sum);
+                *least = (*least).min(*own);
+            }
+            for (sum, own) in interrupted.iter_mut().zip(own_interrupted) {
+                *sum += own.clamp(&0, &1);
+            }
+        }
         let mut at = 0;
         let blocks = plan.blocks.iter().enumerate().map(|(nth, block)| {
             let timed = plan.samples(nth).count();
             let range = at..at + timed;
             at += timed;
-            let of_block = |all: &'_ [i64]| all.get(range.clone()).unwrap_or_default().to_vec();
-            let (least, totals) = (of_block(least), of_block(times));
+            let (least, totals) = (&least[range.clone()], &times[range]);
             // Of two clock readings that are equal nothing is known but that.
             let time = |ns: i64| ns.max(1) as f64;
-            let known = least.iter().zip(&totals).filter(|(least, _)| **least >= 0);
+            let is_known = |least: i64| (0..i64::MAX).contains(&least);
+            let known = least
+                .iter()
+                .zip(totals)
+                .filter(|(least, _)| is_known(**least));
             let (known_least, totals) = known
                 .map(|(&least, &total)| (time(least), time(total)))
                 .unzip();
@@ -53,7 +68,7 @@ impl Figures {
                 is_impossible: least.contains(&IMPOSSIBLE),
                 totals,
                 least: known_least,
-                n_interrupted: interrupted.get(nth).map_or(0, |&n| n.max(0) as u64),
+                n_interrupted: interrupted[nth] as u64,
             }
         });
         Self {
@@ -112,20 +127,23 @@ mod tests {
             begin: 0,
             blocks: vec![block(1, 2), block(0, 1), block(2, 1)],
         };
-        let figures = Figures::of(&plan, &[5, 7, -2, 0], &[50, 70, -4, 0, 0, 3, 1]);
+        let figures = Figures::of(
+            &plan,
+            [&[5, 63, -2, 0, 0, 1, 1][..], &[45, 7, -2, 0, 0, 1, 0]],
+        );
         let [one, other, last] = &figures.blocks[..] else {
             panic!("three blocks");
         };
         assert_eq!((one.total(), one.settled_total()), (Some(60.0), Some(70.0)));
         assert_eq!(one.typical_least(), Some(7.0));
         assert_eq!((one.candidate, one.n_interrupted), (1, 0));
-        assert_eq!((other.total(), other.n_interrupted), (None, 3));
+        assert_eq!((other.total(), other.n_interrupted), (None, 2));
         assert!(other.is_impossible && !one.is_impossible);
         assert_eq!((last.total(), last.n_interrupted), (Some(1.0), 1));
-        let unknown = Figures::of(&plan, &[-1, 7, 3, 0], &[60, 70, 4, 0]);
+        let unknown = Figures::of(&plan, [&[-1, 70, 3, 0][..]]);
         assert_eq!(unknown.blocks[0].total(), Some(70.0), "of the known one");
         assert!(!unknown.blocks[0].is_impossible);
-        let missing = Figures::of(&plan, &[], &[]);
+        let missing = Figures::of(&plan, [&[][..]]);
         assert!(missing.blocks.iter().all(|block| block.total().is_none()));
     }
 }

@@ -133,12 +133,15 @@ impl Follower {
         self.made += calls;
     }
 
-    /// What this process has measured: its time in each timed call, ns, of which all processes need the least; and
-    /// the same with whether it was interrupted in each block, of which they need the sum.
+    /// What this process has measured: its time in each timed call, ns, and then for each block whether it was
+    /// interrupted.
     #[must_use]
-    pub fn own(&self) -> (Vec<i64>, Vec<i64>) {
-        let sums = self.times.iter().chain(&self.interrupted);
-        (self.times.clone(), sums.copied().collect())
+    pub fn own(&self) -> Vec<i64> {
+        self.times
+            .iter()
+            .chain(&self.interrupted)
+            .copied()
+            .collect()
     }
 }
 
@@ -203,7 +206,7 @@ mod tests {
         follower.made(Took::Impossible, false);
         assert_eq!(follower.next(), Next::Control);
         follower.made(Took::Ns(1), true);
-        assert_eq!(follower.own(), (vec![10, -1, -2], vec![10, -1, -2, 1, 0]));
+        assert_eq!(follower.own(), [10, -1, -2, 1, 0]);
         assert_eq!(plan.n_samples(), 3);
     }
 }

@@ -111,8 +111,7 @@ fn process(
     let mut teams: Vec<_> = processes.into_iter().map(team).collect();
     let mut control = teams.pop().unwrap();
     let n_candidates = teams.len();
-    let [mut sum, mut least] = [Reduction::Sum, Reduction::Min]
-        .map(|operation| Kernel::new(operation, Elements::Int64).unwrap());
+    let mut sum = Kernel::new(Reduction::Sum, Elements::Int64).unwrap();
     let mut controller = match policy {
         Policy::Best(options) => Some(Controller::new(options)),
         Policy::Random(_) => None,
@@ -123,14 +122,21 @@ fn process(
         let step = match follower.next() {
             Next::Call(step) => step,
             Next::Control => {
-                let (own_least, own_sums) = follower.own();
-                let all_least = reduced(&mut control, &mut least, &own_least);
-                let all_sums = reduced(&mut control, &mut sum, &own_sums);
+                let own = follower.own();
+                let bytes: Vec<u8> = own.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let n_all = if rank == 0 {
+                    bytes.len() * n as usize
+                } else {
+                    0
+                };
+                let mut all = vec![0; n_all];
+                control.gather(Some(&bytes), &mut all, 0).unwrap();
+                let all = numbers(&all);
                 let mut words = [0; PLAN_WORDS + 1];
                 if rank == 0 {
                     words[PLAN_WORDS] = i64::from(enough(call, &seen));
                     let plan = follower.plan();
-                    let figures = Figures::of(plan, &all_least, &all_sums);
+                    let figures = Figures::of(plan, all.chunks_exact(own.len()));
                     let next = match (&mut controller, policy) {
                         (Some(controller), _) => {
                             let decision = controller.decide(plan, &figures, 1e5, n as usize);
@@ -171,13 +177,6 @@ fn process(
         follower.made(Took::Ns(time), false);
         call += 1;
     }
-}
-
-fn reduced(team: &mut Team<InProcess>, kernel: &mut Kernel, own: &[i64]) -> Vec<i64> {
-    let mut bytes: Vec<u8> = own.iter().flat_map(|word| word.to_le_bytes()).collect();
-    team.allreduce(Buffers::InPlace(&mut bytes), kernel)
-        .unwrap();
-    numbers(&bytes)
 }
 
 fn numbers(bytes: &[u8]) -> Vec<i64> {

@@ -1,6 +1,6 @@
 //! Control points: at the end of a plan the process with rank 0 gets the times of all, and gives all the next plan.
 //!
-//! Two reductions and a broadcast of the MPI library on the same communicator, inside a call that all its processes make.
+//! A gather and a broadcast of the MPI library on the same communicator, inside a call that all its processes make.
 //! If one of them fails, that is the error of this call.
 
 use std::ffi::c_int;
@@ -37,13 +37,18 @@ impl OfLibrary<'_> {
         }
     }
 
-    /// What the process with rank 0 gets of the numbers of all.
-    fn reduced(&mut self, given: &mut [i64], operation: Handle) -> Vec<i64> {
-        let mut result = vec![0i64; given.len()];
-        let (from, to) = (given.as_mut_ptr() as usize, result.as_mut_ptr() as usize);
+    /// The numbers of all processes, at the one with rank 0; nothing elsewhere.
+    fn gathered(&mut self, own: &mut [i64], n_processes: usize, is_deciding: bool) -> Vec<i64> {
+        let n_all = if is_deciding {
+            own.len() * n_processes
+        } else {
+            0
+        };
+        let (n, mut all) = (own.len(), vec![0i64; n_all]);
+        let (from, to) = (own.as_mut_ptr() as usize, all.as_mut_ptr() as usize);
         let long = self.trees.constants.long;
-        self.note(call_mpi!(c"PMPI_Reduce"; from, to, given.len(), long, operation, 0, self.comm));
-        result
+        self.note(call_mpi!(c"PMPI_Gather"; from, n, long, to, n, long, 0, self.comm));
+        all
     }
 
     /// What the process with rank 0 gives to all.
@@ -100,15 +105,14 @@ impl TreesOfCommunicator {
         let Some(follower) = &calls.follower else {
             return;
         };
-        let (mut least, mut sums) = follower.own();
-        let least = library.reduced(&mut least, trees.constants.min);
-        let sums = library.reduced(&mut sums, trees.constants.sum);
+        let mut own = follower.own();
+        let of_all = library.gathered(&mut own, n_processes, is_deciding);
         // Without a block: no plan.
         let mut words = [0; PLAN_WORDS];
         let mut decided: Option<Decision> = None;
         if is_deciding && library.code == 0 {
             let plan = follower.plan();
-            let figures = Figures::of(plan, &least, &sums);
+            let figures = Figures::of(plan, of_all.chunks_exact(own.len()));
             let options = calls.options;
             let controller = calls
                 .controller

@@ -135,11 +135,9 @@ pub(super) struct TreeConstants {
     pub(super) any_source: i32,
     /// `MPI_TAG_UB`, a key of an attribute.
     pub(super) tag_limit_key: usize,
-    /// `MPI_LONG`, `MPI_MAX`, `MPI_MIN` and `MPI_SUM`.
+    /// `MPI_LONG` and `MPI_MAX`.
     pub(super) long: Handle,
     pub(super) max: Handle,
-    pub(super) min: Handle,
-    pub(super) sum: Handle,
     /// `MPI_ERR_TRUNCATE` and `MPI_ERR_OTHER`.
     pub(super) error_truncate: i32,
     pub(super) error_other: i32,
@@ -154,8 +152,6 @@ impl TreeConstants {
                 tag_limit_key: 0,
                 long: find_datum(c"ompi_mpi_long"),
                 max: find_datum(c"ompi_mpi_op_max"),
-                min: find_datum(c"ompi_mpi_op_min"),
-                sum: find_datum(c"ompi_mpi_op_sum"),
                 error_truncate: 15,
                 error_other: 16,
             }),
@@ -164,8 +160,6 @@ impl TreeConstants {
                 tag_limit_key: 0x6440_0001,
                 long: 0x4c00_0807,
                 max: 0x5800_0001,
-                min: 0x5800_0002,
-                sum: 0x5800_0003,
                 error_truncate: 14,
                 error_other: 15,
             }),

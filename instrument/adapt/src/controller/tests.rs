@@ -80,7 +80,8 @@ impl World {
             decisions: Vec::new(),
             took_ns: 0.0,
         };
-        let (mut least, mut totals) = (Vec::new(), Vec::new());
+        let nothing = vec![Vec::new(); self.n_processes];
+        let mut own: Vec<Vec<i64>> = nothing.clone();
         while run.used.len() < n_calls {
             let nth = run.used.len() as u64;
             match follower.next() {
@@ -88,8 +89,9 @@ impl World {
                     let candidate = usize::from(step.candidate);
                     if step.is_timed {
                         let (times, core) = self.call(candidate, nth);
-                        least.push(times.iter().copied().fold(f64::INFINITY, f64::min) as i64);
-                        totals.push(times.iter().sum::<f64>() as i64);
+                        for (own, time) in own.iter_mut().zip(&times) {
+                            own.push(*time as i64);
+                        }
                         run.took_ns += core;
                     } else {
                         run.took_ns += (self.times)(candidate, nth);
@@ -98,7 +100,7 @@ impl World {
                     follower.made(Took::Ns(1), false);
                 }
                 Next::Control => {
-                    let figures = Figures::of(follower.plan(), &least, &totals);
+                    let figures = Figures::of(follower.plan(), own.iter().map(|own| &own[..]));
                     let plan = follower.plan();
                     let decision =
                         controller.decide(plan, &figures, self.control_ns, self.n_processes);
@@ -106,7 +108,7 @@ impl World {
                     assert_eq!(decision.plan.begin, nth);
                     follower = Follower::new(decision.plan.clone());
                     run.decisions.push((nth, decision));
-                    (least, totals) = (Vec::new(), Vec::new());
+                    own.clone_from(&nothing);
                 }
             }
         }
@@ -325,7 +327,8 @@ proptest! {
             let samples = |offset: usize| -> Vec<i64> {
                 (0..plan.n_samples() + plan.blocks.len()).map(|nth| times[(nth + round + offset) % times.len()]).collect()
             };
-            let figures = Figures::of(&plan, &samples(0), &samples(7));
+            let [one, other] = [samples(0), samples(7)];
+            let figures = Figures::of(&plan, [&one[..], &other]);
             let decision = controller.decide(&plan, &figures, times[round] as f64, 8);
             prop_assert_eq!(decision.plan.begin, plan.end());
             prop_assert_eq!(Plan::decoded(&decision.plan.encoded(), n), Some(decision.plan.clone()));
