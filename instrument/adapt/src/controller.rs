@@ -195,7 +195,8 @@ pub struct Controller {
     candidates: Vec<Candidate>,
     in_use: usize,
     evidence: Evidence,
-    watch: Watch,
+    /// Of the times over all processes, and of the least ones.
+    watches: [Watch; 2],
     /// Number of the call from which times are what they are now.
     since: u64,
     /// From which call on the time between control points has grown.
@@ -236,7 +237,7 @@ impl Controller {
             options,
             in_use: 0,
             evidence: Evidence::default(),
-            watch: Watch::default(),
+            watches: Default::default(),
             since: 0,
             grown_from: 0,
             hold: FIRST_HOLD,
@@ -393,17 +394,26 @@ impl Controller {
         if self.candidates[in_use].rounds < 2 {
             return false;
         }
-        let blocks = figures.blocks.iter();
-        let times = blocks.filter(|block| block.candidate == in_use);
-        let times = times.flat_map(|block| match self.options.waits_for_all {
-            true => &block.least,
-            false => &block.totals,
-        });
-        let mut times: Vec<f64> = times.copied().collect();
-        times.sort_by(f64::total_cmp);
+        let blocks = || {
+            figures
+                .blocks
+                .iter()
+                .filter(|block| block.candidate == in_use)
+        };
         // A change in the middle of a block shows in the slower ones of its calls.
-        let upper_quartile = times.get(times.len() * 3 / 4).copied();
-        upper_quartile.is_some_and(|time| self.watch.add(time))
+        let upper_quartile = |mut times: Vec<f64>| {
+            times.sort_by(f64::total_cmp);
+            times.get(times.len() * 3 / 4).copied()
+        };
+        let totals = upper_quartile(blocks().flat_map(|block| block.totals.clone()).collect());
+        let least = upper_quartile(blocks().flat_map(|block| block.least.clone()).collect());
+        let [of_totals, of_least] = &mut self.watches;
+        let [totals, least] = [
+            totals.is_some_and(|time| of_totals.add(time)),
+            least.is_some_and(|time| of_least.add(time)),
+        ];
+        // A late process changes only the first, a disturbance mostly only one.
+        totals && (least || !self.options.waits_for_all)
     }
 
     /// Whether one that was certainly worse took less in each of its calls than the candidate in use in the same plan: what
@@ -427,10 +437,10 @@ impl Controller {
     fn try_all_again(&mut self, position: u64) {
         if self.has_alarm {
             // The last one has changed nothing.
-            self.watch.was_false();
+            self.watches.iter_mut().for_each(Watch::was_false);
         }
         self.has_alarm = true;
-        self.watch.begin_again();
+        self.watches.iter_mut().for_each(Watch::begin_again);
         self.evidence.clear();
         self.since = position;
         // A false alarm must not bring all control points of the beginning again.
@@ -526,9 +536,9 @@ impl Controller {
         self.candidates[better].standing = Standing::InUse;
         self.hold = 2 * self.hold.max(position - self.held_from);
         self.held_from = position;
-        self.watch.begin_again();
+        self.watches.iter_mut().for_each(Watch::begin_again);
         if std::mem::take(&mut self.has_alarm) {
-            self.watch.was_true();
+            self.watches.iter_mut().for_each(Watch::was_true);
         }
     }
 
