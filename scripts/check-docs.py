@@ -128,7 +128,7 @@ def help_of(command, cache={}):
 def subcommands(name):
     text = help_of((name,)) or ""
     listed = re.search(r"^Commands:\n((?: .*\n|\n)*)", text, re.M)
-    return set(re.findall(r"^  ([a-z]+)", listed[1], re.M)) - {"help"} if listed else set()
+    return set(re.findall(r"^  ([a-z-]+)", listed[1], re.M)) - {"help"} if listed else set()
 
 
 def check_commands(pages, binaries, targets):

@@ -40,7 +40,7 @@ impl TreeRules {
     pub fn retain(&mut self, keep: impl Fn(&Calls) -> bool) {
         let kept: Vec<bool> = self.rules.iter().map(|rule| keep(&rule.calls)).collect();
         self.adaptations
-            .retain(|adaptation| kept[adaptation.first as usize]);
+            .retain(|adaptation| kept.get(adaptation.first as usize) == Some(&true));
         for adaptation in &mut self.adaptations {
             let before = &kept[..adaptation.first as usize];
             adaptation.first = before.iter().filter(|is_kept| **is_kept).count() as u32;

@@ -319,7 +319,8 @@ fn candidates(
     let first = adaptation.first as usize;
     let rules = first..first + adaptation.n_rules as usize;
     let fitting = rules.filter_map(|rule| {
-        let tree = resolve(&trees.rules.rules[rule], key.root, key.order, members).ok()?;
+        let of_rule = trees.rules.rules.get(rule)?;
+        let tree = resolve(of_rule, key.root, key.order, members).ok()?;
         Some((rule, tree))
     });
     let mut fitting: Vec<(usize, Wrappers)> = fitting.collect();

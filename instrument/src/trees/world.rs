@@ -39,8 +39,8 @@ impl World {
     pub(super) fn adapts(&self, collective: Collective) -> bool {
         let mut adaptations = self.rules.adaptations.iter();
         adaptations.any(|adaptation| {
-            let rule = &self.rules.rules[adaptation.first as usize];
-            rule.calls.operations.contains(&collective)
+            let rule = self.rules.rules.get(adaptation.first as usize);
+            rule.is_some_and(|rule| rule.calls.operations.contains(&collective))
         })
     }
 

@@ -112,7 +112,12 @@ fn rule_seeds() -> impl Iterator<Item = Seed> {
 }
 
 /// Tree files, and the rules and a tree of each, encoded.
-const TREE_FILES: [(&str, &str); 3] = [
+const TREE_FILES: [(&str, &str); 4] = [
+    (
+        "candidates",
+        "[[tree]]\noperations = \"allreduce\"\nadapt = { library = true, cost = 0.1, results = \"any\" }\n\
+         candidate = [{ shape = \"linear\" }, { shape = { hosts = \"binomial\" }, root = 1 }]\n",
+    ),
     (
         "levels",
         "[[site]]\nname = \"a\"\nhosts = [\"a*\"]\n[[tree]]\noperations = [\"allreduce\"]\n\
