@@ -64,6 +64,6 @@ pub(crate) use passes::define_control_point;
 pub use passes::{begin_own_call, define_tree, end_own_call, record_pass};
 pub use persistent::{persistent_call, start_call, startall_call};
 pub(crate) use recorder::Recorder;
-pub(crate) use running::Thresholds;
+pub(crate) use running::{Thresholds, usage_of_this_thread};
 pub(crate) use session::record_init;
 pub use session::{abort_call, begin_call, end_call, phase_call};

@@ -26,7 +26,7 @@ pub struct AdaptationSummary {
     /// Time over all ranks that calls of candidates that were tried took longer than those of the one in use, without
     /// the first calls of each; ns.
     pub cost_ns: i64,
-    /// The same of the first calls of each candidate.
+    /// Time over all ranks that the first calls of each candidate took longer than those of the best one, ns.
     pub first_cost_ns: i64,
     /// What trying might have cost, ns.
     pub allowed_ns: i64,

@@ -167,7 +167,7 @@ pub struct Decision {
     /// Time over all processes that calls of candidates that were not in use took longer, ns, without the first two calls of
     /// each.
     pub spent_ns: f64,
-    /// The same of the first two calls of each.
+    /// Time over all processes that the first two calls of each candidate took longer than those of the best one, ns.
     pub first_ns: f64,
     /// What might have been spent, ns.
     pub allowed_ns: f64,
@@ -320,17 +320,15 @@ impl Controller {
         }
         // The first calls of a candidate set up connections and memory.
         let is_first = |block: &&BlockFigures| self.candidates[block.candidate].rounds == 0;
-        let is_round = figures
-            .blocks
-            .iter()
-            .any(|block| block.candidate != self.in_use);
+        let in_plan = |nth: usize| figures.blocks.iter().any(|block| block.candidate == nth);
+        let is_round = (0..self.candidates.len()).any(|nth| nth != self.in_use && in_plan(nth));
         if is_round {
             self.evidence
                 .add_round(kept().filter(|block| !is_first(block)));
         }
         for (nth, candidate) in self.candidates.iter_mut().enumerate() {
             let own = || figures.blocks.iter().filter(|block| block.candidate == nth);
-            if own().next().is_some() && own().all(|block| block.is_impossible) {
+            if in_plan(nth) && own().all(|block| block.is_impossible) {
                 candidate.standing = Standing::Unable;
             }
             let of_candidate = |block: &&BlockFigures| block.candidate == nth;
@@ -352,19 +350,15 @@ impl Controller {
             }
         }
         self.account_costs(figures);
-        let in_plan = |nth: usize| figures.blocks.iter().any(|block| block.candidate == nth);
-        if in_plan(self.in_use) {
-            let in_use_ns = self.candidates[self.in_use].total_ns;
-            for (nth, candidate) in self.candidates.iter_mut().enumerate() {
-                if in_plan(nth) {
-                    let times = candidate.total_ns.zip(in_use_ns);
-                    candidate.relative = times.map(|(time, in_use)| time / in_use);
-                }
+        let in_use_ns = self.candidates[self.in_use].total_ns;
+        let is_compared = in_plan(self.in_use);
+        let candidates = self.candidates.iter_mut().enumerate();
+        for (_, candidate) in candidates.filter(|(nth, _)| in_plan(*nth)) {
+            candidate.rounds += 1;
+            if is_compared {
+                let times = candidate.total_ns.zip(in_use_ns);
+                candidate.relative = times.map(|(time, in_use)| time / in_use);
             }
-        }
-        for (nth, candidate) in self.candidates.iter_mut().enumerate() {
-            candidate.rounds +=
-                u32::from(figures.blocks.iter().any(|block| block.candidate == nth));
         }
     }
 

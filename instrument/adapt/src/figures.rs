@@ -1,5 +1,7 @@
 //! What all processes together have measured.
 
+use collbench_stats::median::Median;
+
 use crate::follow::IMPOSSIBLE;
 use crate::plan::Plan;
 
@@ -14,8 +16,8 @@ pub struct BlockFigures {
     pub is_impossible: bool,
     /// Of each timed call the time in it over all processes, ns; without those that are not known.
     pub totals: Vec<f64>,
-    /// The same for the least time in it over the processes, ns: where all wait for all, that of the last to
-    /// arrive, which waits for nobody.
+    /// Of the same calls the least time over the processes, ns. Where all wait for all it is that of the last to arrive,
+    /// which waits for nobody.
     pub least: Vec<f64>,
     /// Processes that lost their core in it.
     pub n_interrupted: u64,
@@ -99,14 +101,8 @@ impl BlockFigures {
 
     /// Median over its calls, without the first one, of the least time in a call, ns.
     pub(crate) fn typical_least(&self) -> Option<f64> {
-        let mut least = self.settled().1.to_vec();
-        least.sort_by(f64::total_cmp);
-        let half = least.len() / 2;
-        match least.len() {
-            0 => None,
-            n if n % 2 == 1 => Some(least[half]),
-            _ => Some((least[half - 1] + least[half]) / 2.0),
-        }
+        let least = self.settled().1.iter().copied();
+        Median::of(least).map(|median| median.value)
     }
 }
 

@@ -54,6 +54,21 @@ impl Plan {
         }
     }
 
+    /// One to three calls of any candidate, behind this plan: a test that depends on no time.
+    #[must_use]
+    pub fn random_next(&self, seed: u64, n_candidates: usize) -> Self {
+        let begin = self.end();
+        let mut random = Random::of(&[seed, begin]);
+        let block = Block {
+            candidate: random.below(n_candidates) as u8,
+            calls: 1 + random.below(3) as u32,
+        };
+        Self {
+            begin,
+            blocks: vec![block],
+        }
+    }
+
     /// Number of the first call behind it.
     #[must_use]
     pub fn end(&self) -> u64 {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use collbench_adapt::{
-    Block, Controller, Decision, Figures, Follower, Next, Options, PLAN_WORDS, Plan, Took,
+    Controller, Decision, Figures, Follower, Next, Options, PLAN_WORDS, Plan, Took,
 };
 use collbench_formats::tree::{
     Calls, Collective, Collectors, CollectorsOfKinds, Form, Level, Place, Rule, Shape, Shaped,
@@ -143,7 +143,7 @@ fn process(
                             seen.decisions.push((call, decision.clone()));
                             decision.plan
                         }
-                        (None, Policy::Random(seed)) => random_plan(plan, seed, n_candidates),
+                        (None, Policy::Random(seed)) => plan.random_next(seed, n_candidates),
                         (None, Policy::Best(_)) => unreachable!("it has a controller"),
                     };
                     words[..PLAN_WORDS].copy_from_slice(&next.encoded());
@@ -184,18 +184,6 @@ fn numbers(bytes: &[u8]) -> Vec<i64> {
     words
         .map(|word| i64::from_le_bytes(word.try_into().unwrap()))
         .collect()
-}
-
-/// One to three calls of any candidate.
-fn random_plan(before: &Plan, seed: u64, n_candidates: usize) -> Plan {
-    let drawn = collbench_stats::random::hash(&[seed, before.end()]);
-    Plan {
-        begin: before.end(),
-        blocks: vec![Block {
-            candidate: (drawn % n_candidates as u64) as u8,
-            calls: 1 + (drawn >> 32) as u32 % 3,
-        }],
-    }
 }
 
 fn options(n_candidates: usize) -> Options {

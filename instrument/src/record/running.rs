@@ -66,6 +66,15 @@ impl Thresholds {
     }
 }
 
+/// What the kernel has counted for this thread; `None` if it does not say.
+pub(crate) fn usage_of_this_thread() -> Option<libc::rusage> {
+    // SAFETY: rusage is a plain struct of numbers, for which all zeros is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the struct is valid for writing.
+    let code = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    (code == 0).then_some(usage)
+}
+
 impl Sample {
     const NONE: Self = Self {
         ticks: 0,
@@ -75,12 +84,7 @@ impl Sample {
     };
 
     fn take(now: u64) -> Option<Self> {
-        // SAFETY: rusage is a plain struct of numbers, for which all zeros is valid.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: the struct is valid for writing.
-        if unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) } != 0 {
-            return None;
-        }
+        let usage = usage_of_this_thread()?;
         let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
         Some(Self {
             ticks: now,

@@ -18,6 +18,7 @@ use collbench_trees::wrappers::{Members, Order, resolve};
 use super::last_calls::Payload;
 use super::world::World;
 use crate::host::mix;
+use crate::record::usage_of_this_thread;
 
 /// Most keys of a communicator: with roots that change in turn, for example, later ones use the first candidate.
 const MAX_KEYS: usize = 64;
@@ -185,7 +186,7 @@ impl Adaptive {
     /// The calls with a key; `None` before the first one. Beyond [`MAX_KEYS`], those of one operation are together.
     pub(super) fn find(&self, key: &Key) -> Option<usize> {
         let of = |key: &Key| self.calls.iter().position(|calls| calls.key == *key);
-        of(key).or_else(|| of(&key.together()).filter(|_| self.is_full()))
+        of(key).or_else(|| of(&key.together()))
     }
 
     fn is_full(&self) -> bool {
@@ -237,9 +238,9 @@ impl Adaptive {
 
     /// Begins the next call with a key; `None` if its plan has ended. A call that was begun and not ended, because an
     /// error or an exception has ended it, counts as made.
-    pub(super) fn begin(&mut self, of: usize, is_crowded: bool) -> Option<Candidate> {
+    pub(super) fn begin(&mut self, of: usize) -> Option<Candidate> {
         if self.calls[of].under_way.is_some() {
-            self.end(of, Took::Unknown, is_crowded);
+            self.end(of, Took::Unknown);
         }
         let calls = &mut self.calls[of];
         let Some(follower) = &calls.follower else {
@@ -248,7 +249,7 @@ impl Adaptive {
         let Next::Call(step) = follower.next() else {
             return None;
         };
-        if step.begins && !is_crowded {
+        if step.begins && !calls.options.is_crowded {
             calls.interruptions = n_interruptions();
         }
         calls.under_way = Some((step, None));
@@ -270,27 +271,28 @@ impl Adaptive {
         begin.map_or(Took::Unknown, |begin| Took::Ns(time(begin)))
     }
 
-    fn end(&mut self, of: usize, took: Took, is_crowded: bool) -> u32 {
+    fn end(&mut self, of: usize, took: Took) -> u32 {
         let calls = &mut self.calls[of];
         let (Some((step, _)), Some(follower)) = (calls.under_way.take(), &mut calls.follower)
         else {
             // There is one candidate.
             return u32::MAX;
         };
-        let was_interrupted = step.ends && !is_crowded && n_interruptions() > calls.interruptions;
+        let was_interrupted =
+            step.ends && !calls.options.is_crowded && n_interruptions() > calls.interruptions;
         follower.made(took, was_interrupted);
         step.plain
     }
 
     /// A call over the tree of its candidate has ended.
-    pub(super) fn ended(&mut self, of: usize, is_crowded: bool) {
-        let plain = self.end(of, self.time(of), is_crowded);
+    pub(super) fn ended(&mut self, of: usize) {
+        let plain = self.end(of, self.time(of));
         self.grant(self.calls[of].key.collective, Some(of), plain, false);
     }
 
     /// The candidate of a call could not execute it, on no process.
-    pub(super) fn was_impossible(&mut self, of: usize, is_crowded: bool) {
-        self.end(of, Took::Impossible, is_crowded);
+    pub(super) fn was_impossible(&mut self, of: usize) {
+        self.end(of, Took::Impossible);
     }
 
     /// The call that was begun goes to the library: [`take_call_at_library`] says so to whom calls it. `is_known`:
@@ -301,8 +303,8 @@ impl Adaptive {
     }
 
     /// The library has executed a call.
-    pub(super) fn ended_at_library(&mut self, (of, is_known): (usize, bool), is_crowded: bool) {
-        let plain = self.end(of, self.time(of), is_crowded);
+    pub(super) fn ended_at_library(&mut self, (of, is_known): (usize, bool)) {
+        let plain = self.end(of, self.time(of));
         if is_known {
             self.grant(self.calls[of].key.collective, Some(of), plain, true);
         }
@@ -374,9 +376,5 @@ fn is_same_expression(one: &Wrappers, other: &Wrappers, (key, bytes): (&Key, u64
 
 /// How often this thread has lost its core to another one.
 fn n_interruptions() -> i64 {
-    // SAFETY: all zeros are a valid value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel stores the usage there.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-    usage.ru_nivcsw
+    usage_of_this_thread().map_or(0, |usage| usage.ru_nivcsw)
 }

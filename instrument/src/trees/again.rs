@@ -10,7 +10,6 @@ use collbench_formats::tree::Collective;
 use collbench_paths::{Buffers, Error, MpiTransport, Team};
 
 use super::active::Trees;
-use super::adaptive::Arguments;
 use super::call::{Reduction, count_of, failed};
 use super::communicator::TreesOfCommunicator;
 use super::last_calls::{LastParts, LastReduction, Payload};
@@ -88,15 +87,6 @@ pub(super) fn find(collective: Collective, comm: usize, payload: &Payload) -> Op
     let may_have_tree =
         of.has_rules(collective) && !of.last_calls.has_declined(collective, payload);
     may_have_tree.then_some(Found { trees, local, of })
-}
-
-impl Found {
-    /// Whether the call goes to the MPI library as the last one of the operation did, which is one of several
-    /// candidates for it.
-    #[inline(always)]
-    pub(super) fn goes_to_library(&mut self, collective: Collective, arguments: Arguments) -> bool {
-        self.of.adaptive.goes_to_library(collective, arguments)
-    }
 }
 
 /// Executes an operation over the tree with this index; returns its code. `None` if it may be the turn of another

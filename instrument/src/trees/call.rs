@@ -353,13 +353,13 @@ impl Call {
         key: Key,
         execute: impl FnOnce(&mut Team<MpiTransport>) -> Result<(), Error>,
     ) -> Option<c_int> {
-        let (trees, is_crowded) = (self.trees, self.trees.hosts.is_crowded);
+        let trees = self.trees;
         let of = match self.of.adaptive.find(&key) {
             Some(of) => of,
             None => self.of.add_key(trees, (key, self.bytes as u64)),
         };
         let candidate = loop {
-            if let Some(candidate) = self.of.adaptive.begin(of, is_crowded) {
+            if let Some(candidate) = self.of.adaptive.begin(of) {
                 break candidate;
             }
             if let Err(code) = self.of.control(trees, of) {
@@ -372,15 +372,15 @@ impl Call {
         };
         let Some(tree) = self.of.tree_of_rule(trees, rule, key.root, key.order) else {
             // All processes find the same. Another tree keeps the results as they are; the library, if there is none.
-            self.of.adaptive.was_impossible(of, is_crowded);
+            self.of.adaptive.was_impossible(of);
             let other = self.of.able_tree(trees, of, (key.root, key.order))?;
             return self.execute_over(other, execute);
         };
         self.of.adaptive.start(of);
         let code = self.execute_over(tree, execute);
         match code {
-            Some(_) => self.of.adaptive.ended(of, is_crowded),
-            None => self.of.adaptive.was_impossible(of, is_crowded),
+            Some(_) => self.of.adaptive.ended(of),
+            None => self.of.adaptive.was_impossible(of),
         }
         code
     }

@@ -6,16 +6,13 @@
 use std::ffi::c_int;
 use std::time::Instant;
 
-use collbench_adapt::{
-    Block, Controller, Decision, Entry, Figures, Follower, PLAN_WORDS, Plan, Subject,
-};
+use collbench_adapt::{Controller, Decision, Entry, Figures, Follower, PLAN_WORDS, Plan, Subject};
 use collbench_formats::tree::Policy;
 use collbench_formats::{CandidateAt, ControlPoint};
 
 use super::adaptive::{Candidate, Key};
 use super::communicator::TreesOfCommunicator;
 use super::world::World;
-use crate::host::mix;
 use crate::mpi::{Handle, address_of, call_mpi};
 use crate::record::{Local, define_control_point};
 
@@ -120,7 +117,7 @@ impl TreesOfCommunicator {
             let control_ns = calls.control_ns.unwrap_or(0) as f64;
             let mut decision = controller.decide(plan, &figures, control_ns, n_processes);
             if let Policy::Random(seed) = trees.rules.adapting.policy {
-                decision.plan = random_plan(plan, seed, calls.candidates.len());
+                decision.plan = plan.random_next(seed, calls.candidates.len());
             }
             words = decision.plan.encoded();
             decided = Some(decision);
@@ -213,18 +210,5 @@ fn point(
                 gain,
             })
             .collect(),
-    }
-}
-
-/// One to three calls of any candidate.
-fn random_plan(before: &Plan, seed: u64, n_candidates: usize) -> Plan {
-    let begin = before.end();
-    let drawn = mix(&[seed, begin, before.blocks.len() as u64]);
-    Plan {
-        begin,
-        blocks: vec![Block {
-            candidate: (drawn % n_candidates as u64) as u8,
-            calls: 1 + (drawn >> 32) as u32 % 3,
-        }],
     }
 }

@@ -18,8 +18,13 @@ const NO_PAYLOAD: Payload = [0; 5];
 /// `MPI_Barrier`.
 #[inline]
 pub(super) fn barrier<const ADAPTS: bool>(comm: usize) -> Option<c_int> {
-    let mut found = find(Collective::Barrier, comm, &NO_PAYLOAD)?;
-    if ADAPTS && found.goes_to_library(Collective::Barrier, (NO_PAYLOAD, [0; 2])) {
+    let found = find(Collective::Barrier, comm, &NO_PAYLOAD)?;
+    if ADAPTS
+        && found
+            .of
+            .adaptive
+            .goes_to_library(Collective::Barrier, (NO_PAYLOAD, [0; 2]))
+    {
         return None;
     }
     match barrier_again::<ADAPTS>(found) {
@@ -47,8 +52,13 @@ pub(super) fn bcast<const LARGE: bool, const ADAPTS: bool>(
     root: usize,
     comm: usize,
 ) -> Option<c_int> {
-    let mut found = find(Collective::Bcast, comm, &[count, datatype, 0, 0, 0])?;
-    if ADAPTS && found.goes_to_library(Collective::Bcast, ([count, datatype, 0, 0, 0], [0, root])) {
+    let found = find(Collective::Bcast, comm, &[count, datatype, 0, 0, 0])?;
+    if ADAPTS
+        && found
+            .of
+            .adaptive
+            .goes_to_library(Collective::Bcast, ([count, datatype, 0, 0, 0], [0, root]))
+    {
         return None;
     }
     match bcast_again::<LARGE, ADAPTS>(found, (buffer, count, datatype), root) {
@@ -163,8 +173,13 @@ impl Parts {
 #[inline]
 pub(super) fn allgather<const LARGE: bool, const ADAPTS: bool>(arguments: Parts) -> Option<c_int> {
     let payload = arguments.payload(0);
-    let mut found = find(Collective::Allgather, arguments.comm, &payload)?;
-    if ADAPTS && found.goes_to_library(Collective::Allgather, (payload, [0; 2])) {
+    let found = find(Collective::Allgather, arguments.comm, &payload)?;
+    if ADAPTS
+        && found
+            .of
+            .adaptive
+            .goes_to_library(Collective::Allgather, (payload, [0; 2]))
+    {
         return None;
     }
     let last = found.of.last_calls.allgather;
@@ -203,8 +218,13 @@ pub(super) fn gather<const LARGE: bool, const ADAPTS: bool>(
     root: usize,
 ) -> Option<c_int> {
     let payload = arguments.payload(root);
-    let mut found = find(Collective::Gather, arguments.comm, &payload)?;
-    if ADAPTS && found.goes_to_library(Collective::Gather, (payload, [0; 2])) {
+    let found = find(Collective::Gather, arguments.comm, &payload)?;
+    if ADAPTS
+        && found
+            .of
+            .adaptive
+            .goes_to_library(Collective::Gather, (payload, [0; 2]))
+    {
         return None;
     }
     let last = found.of.last_calls.gather;
@@ -316,8 +336,13 @@ pub(super) fn scatter<const LARGE: bool, const ADAPTS: bool>(
     root: usize,
 ) -> Option<c_int> {
     let payload = arguments.payload(root);
-    let mut found = find(Collective::Scatter, arguments.comm, &payload)?;
-    if ADAPTS && found.goes_to_library(Collective::Scatter, (payload, [0; 2])) {
+    let found = find(Collective::Scatter, arguments.comm, &payload)?;
+    if ADAPTS
+        && found
+            .of
+            .adaptive
+            .goes_to_library(Collective::Scatter, (payload, [0; 2]))
+    {
         return None;
     }
     match scatter_again::<ADAPTS>(found, arguments.addresses(), &payload, root) {

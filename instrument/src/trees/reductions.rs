@@ -241,10 +241,14 @@ impl Call {
 pub(super) fn allreduce<const LARGE: bool, const ADAPTS: bool>(
     arguments: Reduction,
 ) -> Option<c_int> {
-    let mut found = find(Collective::Allreduce, arguments.comm, &arguments.payload())?;
+    let found = find(Collective::Allreduce, arguments.comm, &arguments.payload())?;
     if ADAPTS {
         let others = [arguments.operation, 0];
-        if found.goes_to_library(Collective::Allreduce, (arguments.payload(), others)) {
+        if found
+            .of
+            .adaptive
+            .goes_to_library(Collective::Allreduce, (arguments.payload(), others))
+        {
             return None;
         }
     }
@@ -260,10 +264,14 @@ pub(super) fn reduce<const LARGE: bool, const ADAPTS: bool>(
     arguments: Reduction,
     root: usize,
 ) -> Option<c_int> {
-    let mut found = find(Collective::Reduce, arguments.comm, &arguments.payload())?;
+    let found = find(Collective::Reduce, arguments.comm, &arguments.payload())?;
     if ADAPTS {
         let others = [arguments.operation, root];
-        if found.goes_to_library(Collective::Reduce, (arguments.payload(), others)) {
+        if found
+            .of
+            .adaptive
+            .goes_to_library(Collective::Reduce, (arguments.payload(), others))
+        {
             return None;
         }
     }

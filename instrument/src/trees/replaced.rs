@@ -189,8 +189,7 @@ fn as_candidate(comm: usize, library: impl FnOnce() -> c_int) -> c_int {
     if let (0, Some(call), Some(trees)) = (code, call, Trees::active()) {
         // SAFETY: they exist until the program frees the communicator, which it does after this call.
         let of_communicator = unsafe { &mut *trees.of_communicator(comm) };
-        let is_crowded = trees.world.hosts.is_crowded;
-        of_communicator.adaptive.ended_at_library(call, is_crowded);
+        of_communicator.adaptive.ended_at_library(call);
     }
     code
 }
