@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use collbench_adapt::read_log;
-use collbench_tests::{Job, Workspace, analyze, have, long_or, program};
+use collbench_tests::{Finished, Job, Workspace, analyze, have, long_or, program};
 
-use super::tree_file;
+use super::woven::as_with_the_library;
+use super::{tree_file, unrecorded_with};
 
 /// Candidates for all operations, the library among them.
 const ALL: &str = "\
@@ -20,21 +21,10 @@ adapt = { library = 'first', results = 'any' }
 candidate = [{ shape = 'binomial' }, { shape = 'linear' }, { shape = 'chain 2' }]
 ";
 
-/// Runs a job over trees without a trace, with other candidates at random; what it printed.
+/// Runs a job over trees without a trace, with other candidates at random.
 #[track_caller]
-fn at_random(job: &Job<'_>, trees: &str, seed: usize) -> Vec<String> {
-    let folder = Workspace::new();
-    let file = tree_file(&folder, trees);
-    let how = format!("random:{seed}");
-    let options = ["--trees", &file, "--no-trace", "--adapt", &how];
-    let job = Job {
-        options: &options,
-        ..job.clone()
-    };
-    let (finished, _) = job.record(folder.path());
-    let finished = finished.expect(0);
-    let lines = finished.sorted_lines();
-    lines.iter().map(|line| (*line).to_owned()).collect()
+fn at_random(job: &Job<'_>, trees: &str, seed: usize) -> Finished {
+    unrecorded_with(job, trees, &["--adapt", &format!("random:{seed}")])
 }
 
 #[test]
@@ -43,20 +33,7 @@ fn random_programs_over_candidates_at_random_give_what_they_give_with_the_librar
         return;
     }
     for seed in 1..=long_or(200, 3) {
-        let n_threads = (seed % 2 + 1).to_string();
-        let seed_given = seed.to_string();
-        let job = Job::new(
-            2 + (seed + 1) % 4,
-            program("woven.c"),
-            &[&seed_given, "150", &n_threads],
-        );
-        let folder = Workspace::new();
-        let plain = job.plain(folder.path()).expect(0);
-        assert_eq!(
-            at_random(&job, ALL, seed),
-            plain.sorted_lines(),
-            "seed {seed}"
-        );
+        as_with_the_library(seed, |_, job| at_random(job, ALL, seed));
     }
 }
 
@@ -75,15 +52,14 @@ fn sums_have_the_same_bits_with_any_candidates_unless_any_results_are_asked_for(
         )
     };
     let job = Job::new(5, program("rounded.c"), &["60"]);
-    let sums = |results: &str, n_seeds: usize| -> BTreeSet<Vec<String>> {
+    let sum = |trees: &str, seed: usize| at_random(&job, trees, seed).expect(0).stdout;
+    let sums = |results: &str, n_seeds: usize| -> BTreeSet<String> {
         let trees = trees(results);
-        (1..=n_seeds)
-            .map(|seed| at_random(&job, &trees, seed))
-            .collect()
+        (1..=n_seeds).map(|seed| sum(&trees, seed)).collect()
     };
     let of_first = {
         let first = "[[tree]]\noperations = ['allreduce', 'reduce']\nshape = 'linear'\n";
-        at_random(&job, first, 0)
+        sum(first, 0)
     };
     assert_eq!(sums("same", long_or(20, 3)), [of_first].into());
     assert!(

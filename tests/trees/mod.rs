@@ -34,9 +34,15 @@ fn names_in(folder: &Path) -> Vec<String> {
 /// Runs a job over trees without a trace, which leaves nothing behind.
 #[track_caller]
 fn unrecorded(job: &Job<'_>, trees: &str) -> Finished {
+    unrecorded_with(job, trees, &[])
+}
+
+/// The same with further options.
+#[track_caller]
+fn unrecorded_with(job: &Job<'_>, trees: &str, more: &[&str]) -> Finished {
     let folder = Workspace::new();
     let file = tree_file(&folder, trees);
-    let options = ["--trees", &file, "--no-trace"];
+    let options = [&["--trees", &file, "--no-trace"], more].concat();
     let job = Job {
         options: &options,
         ..job.clone()

@@ -1,6 +1,6 @@
 //! Random programs of mixed collectives, with other operations under way around them.
 
-use collbench_tests::{Job, Workspace, have, long_or, program};
+use collbench_tests::{Finished, Job, Workspace, have, long_or, program};
 
 use super::{recorded_over, unrecorded};
 
@@ -27,25 +27,32 @@ fn random_programs_with_others_under_way_give_what_they_give_with_the_library() 
         return;
     }
     for seed in 1..=long_or(200, 2) {
-        let n_threads = (seed % 2 + 1).to_string();
-        let seed_given = seed.to_string();
-        let job = Job::new(
-            2 + (seed + 1) % 4,
-            program("woven.c"),
-            &[&seed_given, "150", &n_threads],
-        );
-        let folder = Workspace::new();
-        let plain = job.plain(folder.path()).expect(0);
-        let trees = TREES[seed % TREES.len()];
-        let finished = if seed % 4 == 1 {
-            recorded_over(&folder, &job, trees).0
-        } else {
-            unrecorded(&job, trees)
-        };
-        assert_eq!(
-            finished.expect(0).sorted_lines(),
-            plain.sorted_lines(),
-            "seed {seed}"
-        );
+        as_with_the_library(seed, |folder, job| {
+            let trees = TREES[seed % TREES.len()];
+            if seed % 4 == 1 {
+                recorded_over(folder, job, trees).0
+            } else {
+                unrecorded(job, trees)
+            }
+        });
     }
+}
+
+/// Runs the random program of a seed with the library and over trees, by `run` in a folder: every rank prints the same.
+#[track_caller]
+pub(super) fn as_with_the_library(seed: usize, run: impl FnOnce(&Workspace, &Job<'_>) -> Finished) {
+    let n_threads = (seed % 2 + 1).to_string();
+    let seed_given = seed.to_string();
+    let job = Job::new(
+        2 + (seed + 1) % 4,
+        program("woven.c"),
+        &[&seed_given, "150", &n_threads],
+    );
+    let folder = Workspace::new();
+    let plain = job.plain(folder.path()).expect(0);
+    assert_eq!(
+        run(&folder, &job).expect(0).sorted_lines(),
+        plain.sorted_lines(),
+        "seed {seed}"
+    );
 }

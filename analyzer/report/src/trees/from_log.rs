@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use collbench_adapt::{Entry, LogError, read_log};
 use collbench_formats::tree::{Collective, Rule, TreeRules};
-use collbench_text::quantity::{counted, round_duration, share};
+use collbench_text::quantity::{counted, round_duration};
 use collbench_tree_files::{Problems, TreeFile, make};
+
+use crate::words::adaptations::takes_longer;
 
 /// Why there is no tree file in a log.
 #[derive(Debug, thiserror::Error)]
@@ -175,18 +177,10 @@ fn remark(calls: &Calls, entry: &Entry, text: &mut String) {
         );
     }
     for (nth, gain) in entry.gains.iter().enumerate() {
-        let Some([estimate, lower, upper]) = gain.filter(|[_, lower, _]| *lower > 0) else {
-            continue;
-        };
-        let percent = |of: i64| share(of as f64 / 1e6);
-        let _ = write!(
-            text,
-            "; {} takes {} longer ({} to {})",
-            name(nth),
-            percent(estimate),
-            percent(lower),
-            percent(upper)
-        );
+        if let Some(gain) = gain.filter(|[_, lower, _]| *lower > 0) {
+            let gain = gain.map(|millionths| millionths as f64 / 1e6);
+            let _ = write!(text, "; {}", takes_longer(&name(nth), gain));
+        }
     }
     text.push('\n');
 }
@@ -199,35 +193,12 @@ struct FoundCalls<'a> {
 }
 
 fn write_rule(rule: &Rule, calls: &FoundCalls<'_>, text: &mut String) {
-    let operations: Vec<String> = calls
-        .operations
-        .iter()
-        .map(|of| format!("\"{of}\""))
-        .collect();
-    let _ = writeln!(text, "[[tree]]\noperations = [{}]", operations.join(", "));
-    match calls.ranks {
-        (1, u32::MAX) => {}
-        (least, most) if least == most => {
-            let _ = writeln!(text, "size = {least}");
-        }
-        (least, u32::MAX) => {
-            let _ = writeln!(text, "size = \"{least}-\"");
-        }
-        (least, most) => {
-            let _ = writeln!(text, "size = \"{least}-{most}\"");
-        }
-    }
-    let is_barrier = calls.operations == [Collective::Barrier.name()];
-    match calls.bytes {
-        (0, u64::MAX) => {}
-        _ if is_barrier => {}
-        (least, u64::MAX) => {
-            let _ = writeln!(text, "bytes = \"{least}-\"");
-        }
-        (least, most) => {
-            let _ = writeln!(text, "bytes = \"{least}-{most}\"");
-        }
-    }
+    let bytes = match calls.operations[..] {
+        // It has no payload.
+        [operation] if operation == Collective::Barrier.name() => (0, u64::MAX),
+        _ => calls.bytes,
+    };
+    *text += &make::calls(&calls.operations, calls.ranks, bytes);
     if let Some(level) = rule.calls.across {
         let _ = writeln!(text, "across = \"{}\"", level.plural());
     }

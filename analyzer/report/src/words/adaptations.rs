@@ -61,7 +61,7 @@ fn sentence(analysis: &Analysis, of: &AdaptationSummary) -> String {
     )
 }
 
-/// `the MPI library takes 40 % longer (35 % to 46 %)`.
+/// How another candidate compares with the one in use.
 fn compared(other: &AdaptedCandidate) -> String {
     let name = &*other.name;
     let measured = match other.call_ns {
@@ -74,12 +74,9 @@ fn compared(other: &AdaptedCandidate) -> String {
         None => return format!("{name} was not tried"),
     };
     match other.longer {
-        Some(gain) if gain.lower > 0.0 => format!(
-            "{name} takes {} longer ({} to {})",
-            share(gain.estimate),
-            share(gain.lower),
-            share(gain.upper)
-        ),
+        Some(gain) if gain.lower > 0.0 => {
+            takes_longer(name, [gain.estimate, gain.lower, gain.upper])
+        }
         Some(gain) if gain.upper < 0.0 => format!(
             "{name} takes {} less ({} to {})",
             share(-gain.estimate),
@@ -88,4 +85,10 @@ fn compared(other: &AdaptedCandidate) -> String {
         ),
         _ => format!("{measured}, too few or too different to say whether it is better"),
     }
+}
+
+/// `the MPI library takes 40 % longer (35 % to 46 %)`, from the share and its interval.
+pub(crate) fn takes_longer(name: &str, gain: [f64; 3]) -> String {
+    let [estimate, lower, upper] = gain.map(share);
+    format!("{name} takes {estimate} longer ({lower} to {upper})")
 }

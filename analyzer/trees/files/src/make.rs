@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use collbench_formats::tree::{
-    Collective, Collectors, Contributor, Form, Level, Node, Rule, Shape, Shaped, WrapperKind,
-    Wrappers,
+    Collective, Collectors, Contributor, Form, Level, Rule, Shape, Shaped, WrapperKind, Wrappers,
 };
 
 use crate::file::BEST;
@@ -103,23 +102,57 @@ pub fn nodes(tree: &Wrappers) -> String {
         {
             contributor = wrapper.contributors[0];
         }
-        match contributor {
-            Contributor::Rank(rank) => rank.to_string(),
-            Contributor::Wrapper(idx) => quoted(&format!("n{idx}")),
-        }
+        contributor
     };
     for (idx, wrapper) in tree.all().iter().enumerate() {
-        if !joins(wrapper.kind) {
-            continue;
+        if joins(wrapper.kind) {
+            let contributors = wrapper.contributors.iter().map(|&of| source(of));
+            text.push('\n');
+            node(&mut text, idx, (wrapper.kind, wrapper.owner), contributors);
         }
-        let contributors: Vec<String> = wrapper.contributors.iter().map(|&of| source(of)).collect();
-        let _ = write!(text, "\n[[tree.node]]\nname = \"n{idx}\"\n");
-        if wrapper.kind == WrapperKind::Exchange {
-            let _ = writeln!(text, "kind = \"{}\"", wrapper.kind.name());
-        } else {
-            let _ = writeln!(text, "owner = {}", wrapper.owner);
-        }
-        let _ = writeln!(text, "contributors = [{}]", contributors.join(", "));
+    }
+    text
+}
+
+/// The table of a node, which is called by its number, as are those that contribute to it.
+fn node(
+    text: &mut String,
+    number: usize,
+    (kind, owner): (WrapperKind, u32),
+    contributors: impl Iterator<Item = Contributor>,
+) {
+    let contributors = contributors.map(|of| match of {
+        Contributor::Rank(rank) => rank.to_string(),
+        Contributor::Wrapper(number) => quoted(&format!("n{number}")),
+    });
+    let contributors: Vec<String> = contributors.collect();
+    let _ = write!(text, "[[tree.node]]\nname = \"n{number}\"\n");
+    if kind == WrapperKind::Exchange {
+        let _ = writeln!(text, "kind = \"{}\"", kind.name());
+    } else {
+        let _ = writeln!(text, "owner = {owner}");
+    }
+    let _ = writeln!(text, "contributors = [{}]", contributors.join(", "));
+}
+
+/// The beginning of a tree: the names of its operations, least and greatest number of processes, and payload of one rank, bytes.
+#[must_use]
+pub fn calls(operations: &[&str], ranks: (u32, u32), bytes: (u64, u64)) -> String {
+    let names: Vec<String> = operations.iter().map(|of| quoted(of)).collect();
+    let mut text = format!("[[tree]]\noperations = [{}]\n", names.join(", "));
+    let greatest = |most: u64, any: u64| (most != any).then_some(most);
+    let ranks = (
+        u64::from(ranks.0),
+        greatest(u64::from(ranks.1), u64::from(u32::MAX)),
+    );
+    let bytes = (bytes.0, greatest(bytes.1, u64::MAX));
+    for (key, range, least_of_all) in [("size", ranks, 1), ("bytes", bytes, 0)] {
+        let _ = match range {
+            (least, None) if least == least_of_all => Ok(()),
+            (least, None) => writeln!(text, "{key} = \"{least}-\""),
+            (least, Some(most)) if least == most => writeln!(text, "{key} = {least}"),
+            (least, Some(most)) => writeln!(text, "{key} = \"{least}-{most}\""),
+        };
     }
     text
 }
@@ -153,7 +186,21 @@ pub fn form(rule: &Rule) -> String {
                 let _ = writeln!(text, "hosts = [{}]", names.join(", "));
             }
         }
-        Form::Nodes(nodes) => nodes.iter().enumerate().for_each(|of| node(&mut text, of)),
+        Form::Nodes(nodes) => {
+            for (number, of) in nodes.iter().enumerate() {
+                let contributors = of.contributors.iter().copied();
+                node(&mut text, number, (of.kind, of.owner), contributors);
+                let own = [
+                    ("collectors", of.collectors),
+                    ("proxy-collectors", of.proxy_collectors),
+                ];
+                for (key, collectors) in own {
+                    if let Some(collectors) = collectors {
+                        let _ = writeln!(text, "{key} = \"{}\"", word(collectors));
+                    }
+                }
+            }
+        }
     }
     text
 }
@@ -166,33 +213,6 @@ pub fn shapes(joins: &[(Level, Shape)]) -> String {
     };
     let levels: Vec<String> = joins.iter().map(of_level).collect();
     format!("{{ {} }}", levels.join(", "))
-}
-
-/// A node that is spelled out, with its position among the nodes.
-fn node(text: &mut String, (nth, node): (usize, &Node)) {
-    let contributors = node
-        .contributors
-        .iter()
-        .map(|contributor| match contributor {
-            Contributor::Rank(rank) => rank.to_string(),
-            Contributor::Wrapper(nth) => quoted(&format!("n{nth}")),
-        });
-    let contributors: Vec<String> = contributors.collect();
-    let _ = write!(text, "[[tree.node]]\nname = \"n{nth}\"\n");
-    if node.kind == WrapperKind::Exchange {
-        let _ = writeln!(text, "kind = \"{}\"", node.kind.name());
-    } else {
-        let _ = writeln!(text, "owner = {}", node.owner);
-    }
-    let _ = writeln!(text, "contributors = [{}]", contributors.join(", "));
-    for (key, collectors) in [
-        ("collectors", node.collectors),
-        ("proxy-collectors", node.proxy_collectors),
-    ] {
-        if let Some(collectors) = collectors {
-            let _ = writeln!(text, "{key} = \"{}\"", word(collectors));
-        }
-    }
 }
 
 fn word(collectors: Collectors) -> &'static str {

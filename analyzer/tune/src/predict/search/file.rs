@@ -109,17 +109,13 @@ impl Found<'_> {
             }
             rest = &rest[n_same..];
             let name = first.operation.name().trim_start_matches("MPI_");
-            let _ = write!(
-                text,
-                "[[tree]]\noperations = {}\nsize = {}\n",
-                list([name.to_lowercase()]),
-                first.n_processes
-            );
-            if first.bytes == last.bytes && first.bytes > 0 {
-                let _ = writeln!(text, "bytes = {}", first.bytes);
-            } else if first.bytes < last.bytes {
-                let _ = writeln!(text, "bytes = \"{}-{}\"", first.bytes, last.bytes);
-            }
+            let n_processes = first.n_processes as u32;
+            let bytes = match (first.bytes, last.bytes) {
+                // Of barriers, which have no payload.
+                (0, 0) => (0, u64::MAX),
+                bytes => bytes,
+            };
+            text += &make::calls(&[&name.to_lowercase()], (n_processes, n_processes), bytes);
             match &tree.form {
                 Form::Shaped(shaped) => {
                     let _ = writeln!(text, "shape = {}", make::shapes(&shaped.joins));
