@@ -40,6 +40,7 @@ mod sums;
 
 mod judge;
 pub mod results;
+pub mod rows;
 
 pub mod compare;
 mod follow;

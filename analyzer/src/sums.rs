@@ -17,6 +17,7 @@ pub(crate) mod never_completed;
 pub(crate) mod operation;
 pub(crate) mod orders;
 pub(crate) mod process;
+pub(crate) mod rows;
 pub(crate) mod run_sums;
 pub(crate) mod sections;
 pub(crate) mod send_times;

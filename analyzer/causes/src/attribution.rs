@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::ahead::{Ahead, Held};
 use crate::cause::{Attributed, Totals};
+use crate::charged::Charged;
 use crate::hosts::Hosts;
 use crate::instance::{Instance, Part, PartOfProcess, Polled};
 use crate::of_run::OfRun;
@@ -295,6 +296,17 @@ impl Attribution {
     #[must_use]
     pub fn take_spare(&mut self) -> Spare {
         std::mem::take(&mut self.spare)
+    }
+
+    /// Single waits that were attributed since this was asked for last, in any order: of instances of which their causes are
+    /// asked for.
+    #[must_use]
+    pub fn take_charged(&mut self) -> Vec<Charged> {
+        let mut charged = std::mem::take(&mut self.section.comparison.charged);
+        for section in &mut self.ended {
+            charged.append(&mut section.comparison.charged);
+        }
+        charged
     }
 
     /// How many calls are held, because they may have to be attributed later than what is still to be

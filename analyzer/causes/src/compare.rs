@@ -2,6 +2,7 @@
 
 use crate::amounts::{add, smallest};
 use crate::cause::{Cause, Totals, UnitCost, UnitTimes};
+use crate::charged::Charged;
 use crate::column::{Column, Shares};
 use crate::instance::{Instance, Part};
 use crate::levels::{Levels, Spans};
@@ -64,6 +65,8 @@ pub(crate) struct Comparison {
     pub(crate) rounded: Vec<i64>,
     /// What the unit costs.
     pub(crate) unit: Vec<(Cause, UnitCost)>,
+    /// Single waits with their causes, of instances of which these are asked for.
+    pub(crate) charged: Vec<Charged>,
 }
 
 impl Comparison {
@@ -379,6 +382,7 @@ impl Comparison {
     fn settle(&mut self, unit: &Unit<'_>, slot: usize, cause: Cause, processes: &mut Processes) {
         let calls = &unit.instance.calls;
         let wait_ns = calls.waits_ns[slot];
+        self.note_charged(unit.instance, slot, cause);
         let at = self.place(cause);
         if calls.is_counted.get(slot).copied().unwrap_or(true) {
             self.unit[at].1.direct(wait_ns);
@@ -386,6 +390,19 @@ impl Comparison {
         if unit.is_remembered {
             let span = waiting_time(calls.completion(slot), wait_ns);
             processes.waited(unit.instance.members[slot], span.on(cause));
+        }
+    }
+
+    /// Notes the cause of the wait of a process, if that is asked for.
+    #[inline]
+    pub(crate) fn note_charged(&mut self, instance: &Instance, slot: usize, cause: Cause) {
+        if instance.id != 0 {
+            self.charged.push(Charged {
+                id: instance.id,
+                slot: slot as u32,
+                wait_ns: instance.calls.waits_ns[slot],
+                cause,
+            });
         }
     }
 

@@ -39,6 +39,8 @@ pub struct Instance {
     pub position: u64,
     /// What identifies its operation.
     pub operation: u64,
+    /// By which it is known where its waits are [charged](crate::Charged) one by one; 0: they are not.
+    pub id: u64,
     /// The processes, by slot.
     pub members: Arc<[u32]>,
     /// Which of them depend on each other.

@@ -35,6 +35,7 @@ mod attribution;
 mod batch;
 mod blocking_calls;
 mod cause;
+mod charged;
 mod column;
 mod compare;
 mod excess;
@@ -62,6 +63,7 @@ pub use ahead::Held;
 pub use attribution::Attribution;
 pub use batch::Batch;
 pub use cause::{AtEnd, Attributed, Cause, Cost, Costs, DidBefore};
+pub use charged::Charged;
 pub use excess::{Excess, Excesses, Gaps, Most};
 pub use instance::{
     Call, Calls, Completion, Dependence, Instance, Part, PartOfProcess, Polled, UNCOMPARED, Wait,

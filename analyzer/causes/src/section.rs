@@ -23,7 +23,7 @@ pub(crate) struct Section {
     pub(crate) totals: Totals,
     /// How many instances there were in which all processes waited for the last, and all waits are resolved.
     pub(crate) n_ends: u64,
-    comparison: Comparison,
+    pub(crate) comparison: Comparison,
     /// Buffers of the instances that are done with.
     pub(crate) spare: Spare,
     sinces: Sinces,
@@ -110,6 +110,7 @@ impl Section {
                 *cost_ns = cost_ns.saturating_add(wait.ns);
             }
             let span = waiting_time(calls.completion(slot), wait.ns).on(*cause);
+            self.comparison.note_charged(instance, slot, *cause);
             self.processes.waited(instance.members[slot], span);
         }
         for (cause, ns) in costs {

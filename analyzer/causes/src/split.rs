@@ -27,6 +27,23 @@ struct Split {
     most_passed_on: f64,
 }
 
+/// The cause that is charged the most, ns.
+#[derive(Debug, Clone, Copy, Default)]
+struct Most {
+    of_all: Option<(Cause, i64)>,
+}
+
+impl Most {
+    /// Sees what a cause is charged, ns; of equal ones the first in the order of causes is retained.
+    #[inline]
+    fn see(&mut self, cause: Cause, ns: i64) {
+        let is_more = |(known, most_ns): (Cause, i64)| (most_ns, cause) < (ns, known);
+        if ns > 0 && self.of_all.is_none_or(is_more) {
+            self.of_all = Some((cause, ns));
+        }
+    }
+}
+
 impl Comparison {
     /// The lower median of a column, ns.
     fn median(&mut self, column: usize) -> i64 {
@@ -78,7 +95,7 @@ impl Comparison {
             let n_processes = processes.each.len();
             (processes.remembered).add(unit.instance, n_processes, &divided);
         }
-        self.settle_split(unit, &split);
+        self.settle_split(unit, slots, &split);
     }
 
     /// Retains what those did that waited, of a few members that are compared.
@@ -174,8 +191,10 @@ impl Comparison {
         split
     }
 
-    /// Adds to the unit what was charged for its columns, and what of its waits is in none of them: together, they are rounded.
-    fn settle_split(&mut self, unit: &Unit<'_>, split: &Split) {
+    /// Adds to the unit what was charged for its columns for the waits in some slots, and what of these is in none of them:
+    /// together, they are rounded.
+    fn settle_split(&mut self, unit: &Unit<'_>, slots: &[u32], split: &Split) {
+        let mut most = Most::default();
         let mut imbalance = 0.0;
         let mut parts = std::mem::take(&mut self.parts);
         let mut rounded = std::mem::take(&mut self.rounded);
@@ -196,9 +215,12 @@ impl Comparison {
         let mut charged = rounded.iter().copied();
         let mut next_ns = || charged.next().unwrap_or(0);
         for (column, Shares { late, partner, .. }) in self.columns.iter().zip(&self.shares) {
-            charge(&mut self.unit, column.late, (next_ns(), late.longest));
+            let late = (next_ns(), late.longest);
+            most.see(column.late, late.0);
+            charge(&mut self.unit, column.late, late);
             if column.of_partner > 0.0 {
                 let partner = (next_ns(), partner.longest);
+                most.see(column.partner, partner.0);
                 charge(&mut self.unit, column.partner, partner);
             }
         }
@@ -214,6 +236,7 @@ impl Comparison {
             (Cause::Unexplained, unexplained_ns),
         ] {
             if ns > 0 {
+                most.see(cause, ns);
                 let at = place(&mut self.unit, cause);
                 self.unit[at].1.direct(ns);
             }
@@ -224,6 +247,7 @@ impl Comparison {
             let of_all = sum_ns(self.causes.iter().map(|&(_, ns)| ns));
             for (&(cause, of_cause), &ns) in self.causes.iter().zip(&rounded) {
                 if ns > 0 {
+                    most.see(cause, ns);
                     let at = place(&mut self.unit, cause);
                     let passed_on_ns = in_proportion(most_ns, of_cause, of_all);
                     self.unit[at].1.propagated(ns, passed_on_ns);
@@ -231,6 +255,13 @@ impl Comparison {
             }
         }
         (self.parts, self.rounded) = (parts, rounded);
+        if unit.instance.id != 0
+            && let Some((cause, _)) = most.of_all
+        {
+            for &slot in slots {
+                self.note_charged(unit.instance, slot as usize, cause);
+            }
+        }
     }
 
     /// What is charged for the shares of waits in a column of what the process that was waited for did more since an

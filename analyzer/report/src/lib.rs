@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod call_sites;
+pub mod command;
 mod document;
 mod faster;
 mod page;

@@ -66,6 +66,7 @@ struct Gathered<'p> {
 }
 
 impl Adder for Gathered<'_> {
+    type Rows = ();
     type Sums = Constraints;
 
     fn take(&mut self, matched: Outcome<'_>) {
@@ -87,6 +88,8 @@ impl Adder for Gathered<'_> {
         };
         self.by_host.constraints(&instance, causality, add);
     }
+
+    fn hand_over_rows(&mut self) {}
 
     fn finish(self) -> Constraints {
         self.constraints

@@ -32,6 +32,8 @@ pub struct Call {
     pub phase: Option<i32>,
     /// Number of the place in the program from which it was made.
     pub site: Option<u32>,
+    /// Number of the thread that made it, or initiated it, among those of its process, from 0.
+    pub thread: u32,
 }
 
 impl Call {

@@ -94,6 +94,8 @@ pub(crate) struct Process<'a> {
     pub(crate) has_algorithms: bool,
     /// Whether it has spanning trees of our own, whose event collectors may have recorded passes.
     pub(crate) has_trees: bool,
+    /// Whether threads besides the first one made calls.
+    pub(crate) has_threads: bool,
     /// The numbers of their names, by index of the definition.
     names: &'a [u16],
     /// From where its threads make their calls.
@@ -193,6 +195,7 @@ impl<'a> Process<'a> {
             ),
             unfinished: BTreeMap::new(),
             mixed_until: 0,
+            has_threads: file.trace.chunks.iter().any(|chunk| chunk.thread > 0),
             recent: (file.trace.chunks.iter())
                 .all(|chunk| chunk.thread == file.trace.chunks[0].thread)
                 .then(RecentCalls::default),
@@ -486,6 +489,7 @@ impl<'a> Process<'a> {
             overlap: None,
             phase: None,
             site: None,
+            thread: self.thread_of(location),
         })
     }
 
@@ -559,7 +563,7 @@ impl<'a> Process<'a> {
         n_done
     }
 
-    fn thread_of(&self, location: RecordAt) -> u32 {
+    pub(crate) fn thread_of(&self, location: RecordAt) -> u32 {
         self.chunks()[location.chunk as usize].thread
     }
 

@@ -47,6 +47,8 @@ pub struct CompleteInstance<'m> {
     /// By slot the number of the place in the program from which the call was made, or
     /// [`NO_SITE`](crate::trace::call_sites::NO_SITE); empty where none is known.
     pub sites: &'m [u32],
+    /// By slot the number of the thread that made the call among those of its process; empty where each is 0.
+    pub threads: &'m [u32],
     /// How many of the calls returned an error code.
     pub n_failed: u64,
     /// Whether it is a fence with the assertion that it ends no epoch: then nobody has to wait in

@@ -82,6 +82,8 @@ pub(crate) struct Decoder {
     keeps_words: bool,
     /// From where calls were made, by cell; empty where that was not recorded.
     sites: Vec<u32>,
+    /// Threads that made calls, by cell; empty where only the first of any process did.
+    threads: Vec<u32>,
     payloads: Vec<Option<u64>>,
     calls: Vec<Option<Call>>,
     n_begun: Vec<u64>,
@@ -178,6 +180,14 @@ struct RegularRow {
     nth: usize,
     operation: Operation,
     root: Option<usize>,
+}
+
+/// What stands in a row of `n` members; nothing where there are no cells.
+fn row_of(cells: &[u32], at: usize, n: usize) -> &[u32] {
+    if cells.is_empty() {
+        return &[];
+    }
+    &cells[at * stride(n)..][..n]
 }
 
 /// Distance between rows: not a power of two, so that a column does not map to a single cache set.
@@ -347,11 +357,8 @@ impl Decoder {
             overlaps: None,
             time_in_mpi: None,
             phase: i32::try_from(row.phase).ok(),
-            sites: if self.sites.is_empty() {
-                &[]
-            } else {
-                &self.sites[at * stride(n)..][..n]
-            },
+            sites: row_of(&self.sites, at, n),
+            threads: row_of(&self.threads, at, n),
             n_failed: if row.word.has(CODE_FAILED) {
                 n as u64
             } else {
@@ -397,6 +404,11 @@ impl Decoder {
         self.sites.clear();
         if has_sites {
             self.sites.resize(n_cells, NO_SITE);
+        }
+        let has_threads = (sources.iter().flatten()).any(|s| s.process.has_threads);
+        self.threads.clear();
+        if has_threads {
+            self.threads.resize(n_cells, 0);
         }
         if self.enters.len() < n_cells {
             self.enters.resize(n_cells, Timestamp::from_ns(0));
@@ -455,6 +467,12 @@ impl Decoder {
                 if has_sites {
                     for at in first..first + n {
                         sites[at * stride + slot] = run.site;
+                    }
+                }
+                if has_threads {
+                    let thread = process.thread_of(run.location);
+                    for at in first..first + n {
+                        self.threads[at * stride + slot] = thread;
                     }
                 }
                 if has_phases {
@@ -668,6 +686,11 @@ impl Decoder {
         } else {
             Vec::new()
         };
+        let threads: Vec<u32> = if calls().any(|call| call.thread > 0) {
+            calls().map(|call| call.thread).collect()
+        } else {
+            Vec::new()
+        };
         self.overlaps.clear();
         self.overlaps
             .extend(calls().filter_map(|call| call.overlap));
@@ -718,6 +741,7 @@ impl Decoder {
             time_in_mpi: (is_nonblocking && has_time_in_mpi).then_some(&self.time_in_mpi),
             phase: instance.phase(),
             sites: &sites,
+            threads: &threads,
             n_failed: calls().filter(|call| call.has_failed).count() as u64,
             is_open_fence: calls().any(|call| is_open_fence(operation, call.root)),
             reported,

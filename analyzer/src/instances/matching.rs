@@ -36,7 +36,7 @@ use crate::communicators::persistent::Persistents;
 use crate::instances::call_orders::{OpenOrder, OrderState};
 use crate::instances::decode::{Block, Decoder, Settled, block_length};
 use crate::instances::member_calls::MemberCalls;
-use crate::instances::outcome::{Adder, Merge, Outcome};
+use crate::instances::outcome::{Adder, Merge, Outcome, TakeRows};
 use crate::instances::own_communicators::emit_own;
 use crate::instances::wait_causes::{HandedOver, WaitCauses};
 use crate::progress::Progress;
@@ -75,6 +75,47 @@ pub fn match_until<A: Adder>(
     new: &(dyn Fn() -> A + Sync),
     is_enough: &dyn Fn() -> bool,
 ) -> (A::Sums, MatchFindings) {
+    let ends = Ends {
+        is_enough,
+        rows: None,
+    };
+    match_to_ends(run, clocks, communicators, window, report, new, ends)
+}
+
+/// As [`match_calls`], and passes on to `rows` what the workers hand over instance by instance, as long as more is wanted.
+/// What is passed on together depends on `window`, and not on the number of workers.
+pub(crate) fn match_with_rows<A: Adder>(
+    run: &Run<'_>,
+    clocks: &Clocks,
+    communicators: &Communicators,
+    window: u64,
+    report: &mut dyn FnMut(Progress),
+    new: &(dyn Fn() -> A + Sync),
+    rows: &mut dyn TakeRows<A::Rows>,
+) -> (A::Sums, MatchFindings) {
+    let ends = Ends {
+        is_enough: &|| false,
+        rows: Some(rows),
+    };
+    let window = Some(window);
+    match_to_ends(run, clocks, communicators, window, report, new, ends)
+}
+
+/// When matching ends before the run does, and who is told of single instances.
+struct Ends<'e, R> {
+    is_enough: &'e dyn Fn() -> bool,
+    rows: Option<&'e mut dyn TakeRows<R>>,
+}
+
+fn match_to_ends<A: Adder>(
+    run: &Run<'_>,
+    clocks: &Clocks,
+    communicators: &Communicators,
+    window: Option<u64>,
+    report: &mut dyn FnMut(Progress),
+    new: &(dyn Fn() -> A + Sync),
+    Ends { is_enough, rows }: Ends<'_, A::Rows>,
+) -> (A::Sums, MatchFindings) {
     let limits = StampLimits::of_run(run, clocks);
     // What was read until now was read here and there.
     let files = run.processes.par_iter();
@@ -109,11 +150,14 @@ pub fn match_until<A: Adder>(
     let mut findings = MatchFindings::default();
     let hosts = clocks.processes.iter().map(|clock| clock.host as u32);
     let hosts: Vec<u32> = hosts.collect();
-    let mut wait_causes = WaitCauses::new(run, &hosts);
+    let mut wait_causes = WaitCauses::new(run, &hosts, rows);
     let n_total = run.n_records();
     let (mut n_done, mut n_merged) = (0, 0);
     let mut handed_over = HandedOver::default();
-    while !is_enough() && matcher.processes.iter().any(|process| !process.has_ended) {
+    while !is_enough()
+        && wait_causes.is_wanted()
+        && matcher.processes.iter().any(|process| !process.has_ended)
+    {
         // While calls are matched, the causes of what was matched before are found.
         let attribute = || wait_causes.attribute(std::mem::take(&mut handed_over));
         let (n_scanned, ()) = rayon::join(|| matcher.go_on(&workers), attribute);
@@ -196,14 +240,17 @@ impl<A: Adder> Workers<'_, A> {
 
     /// What the workers hand over, and before which time nothing can come any more, ns. They share the spare
     /// buffers.
-    fn hand_over(&self, until_ns: i64, mut spare: Spare) -> HandedOver {
+    fn hand_over(&self, until_ns: i64, mut spare: Spare) -> HandedOver<A::Rows> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let n = idle.len();
+        let rows = idle.iter_mut().map(|worker| worker.adder.hand_over_rows());
+        let rows = rows.collect();
         let workers = idle.iter_mut().enumerate();
         HandedOver {
             batches: workers
                 .map(|(at, worker)| worker.adder.hand_over(spare.part(n - at)))
                 .collect(),
+            rows,
             until_ns,
         }
     }

@@ -1,6 +1,6 @@
 //! Outcomes of matching, and the trait of what adds them up.
 
-use collbench_causes::{Batch, Spare};
+use collbench_causes::{Batch, Charged, Spare};
 use collbench_clocks::timestamp::{Global, Timestamp};
 
 use crate::calls::call::{Call, Candidate};
@@ -61,6 +61,8 @@ pub trait Adder: Send {
     /// The sums. They must not depend on the order of instances, nor on how these are distributed
     /// among workers.
     type Sums: Merge;
+    /// What is passed on instance by instance besides, with the causes of waits.
+    type Rows: Send;
     /// Adds what was matched.
     fn take(&mut self, matched: Outcome<'_>);
     /// Hands over, once, what is needed to attribute waits to their causes; takes buffers for what is handed over
@@ -68,8 +70,17 @@ pub trait Adder: Send {
     fn hand_over(&mut self, _spare: Spare) -> Batch {
         Batch::default()
     }
+    /// Hands over, once, what is passed on instance by instance.
+    fn hand_over_rows(&mut self) -> Self::Rows;
     /// The sums of all that was taken.
     fn finish(self) -> Self::Sums;
+}
+
+/// What takes what is passed on instance by instance.
+pub(crate) trait TakeRows<R>: Send {
+    /// Takes what workers handed over, and the waits that were attributed meanwhile. Nothing that is still to be handed over
+    /// began before a time, ns, and all waits that ended before it are attributed. Gives whether more is wanted.
+    fn take(&mut self, rows: Vec<R>, charged: Vec<Charged>, until_ns: i64) -> bool;
 }
 
 /// Sums of parts that can be merged in any order and any grouping.

@@ -10,6 +10,7 @@ use collbench_stats::distribution::{Distribution, Summary};
 use collbench_stats::estimate::Evidence;
 use collbench_stats::integers::sum_ns;
 
+use crate::communicators::Communicators;
 use crate::judge::call_sites;
 use crate::judge::details::Chooser;
 use crate::judge::inputs::Inputs;
@@ -63,8 +64,8 @@ pub(crate) fn by_time<'a>(inputs: &Inputs<'a>) -> Vec<(&'a OperationKey, &'a Ope
 }
 
 /// What executed an operation: the tree of our own that values passed, or what the library did.
-fn algorithm(inputs: &Inputs<'_>, key: &OperationKey) -> Option<String> {
-    let own = (key.tree).and_then(|tree| inputs.communicators.trees.list.get(tree as usize));
+pub(crate) fn algorithm(communicators: &Communicators, key: &OperationKey) -> Option<String> {
+    let own = (key.tree).and_then(|tree| communicators.trees.list.get(tree as usize));
     let name = own.map(|own| format!("tree of {}", own.name));
     name.or_else(|| key.algorithm.map(|algorithm| algorithm.to_string()))
 }
@@ -108,7 +109,7 @@ fn operation_summary(
         root: key.root,
         bytes_min: tally.bytes.map(|(least, _)| least),
         bytes_max: tally.bytes.map(|(_, most)| most),
-        algorithm: algorithm(inputs, key),
+        algorithm: algorithm(inputs.communicators, key),
         library_name: trees::library_name(inputs, key),
         contradicted: (tally.inside.as_ref()).map_or(0, |inside| inside.n_contradicted),
         calls: tally.calls,

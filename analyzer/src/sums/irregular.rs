@@ -9,6 +9,7 @@ use crate::communicators::{Communicator, Scope};
 use crate::instances::complete::{CompleteInstance, Disagreement};
 use crate::sums::instances::operation_key::{ByteClass, OperationKey};
 use crate::sums::mismatch::{Mismatch, MismatchKind, alike_calls, mismatch_of};
+use crate::sums::rows::{InstanceState, RowKey};
 use crate::sums::tally::Tally;
 use crate::sums::unfinished::{Unfinished, stated_root};
 use crate::trace::record_at::{CallOrder, OrderPosition};
@@ -63,6 +64,23 @@ impl Tally<'_> {
             let scope = known.map_or(Scope::Job, |known| known.scope);
             tally.count(call.operation, scope, 1);
             add_ns(&mut tally.call_ns, call.time_ns());
+            if let Some(rows) = &mut self.rows {
+                let row_key = RowKey {
+                    begin_ns: call.enter.ns(),
+                    communicator: called_on.map_or(u32::MAX, |index| index as u32),
+                    order: u32::MAX,
+                    position: 0,
+                    part: [process as u32, call.thread],
+                };
+                let of = (row_key, key);
+                let state = (InstanceState::Unmatched, call.phase);
+                rows.add_calls(
+                    std::iter::once((0, rank, call)),
+                    of,
+                    state,
+                    self.context.selection,
+                );
+            }
         }
     }
 
@@ -140,7 +158,50 @@ impl Tally<'_> {
                     && self.context.selection.has_phase(instance.phase());
             if is_wanted && self.context.selection.has_rank(member.world_rank) {
                 self.sums.processes[member.process].count(call.operation, shown_at.scope, 1);
+                self.add_irregular_rows(instance, &[(slot, key)], InstanceState::Cut);
             }
+        }
+    }
+
+    /// Collects calls that are not a complete instance, where these are passed on: of each slot the key of its operation; one
+    /// row of an instance for each of these keys.
+    fn add_irregular_rows(
+        &mut self,
+        instance: &Candidate<'_>,
+        keys: &[(usize, OperationKey)],
+        state: InstanceState,
+    ) {
+        let Some(rows) = &mut self.rows else {
+            return;
+        };
+        let mut distinct: Vec<OperationKey> = Vec::new();
+        for (_, key) in keys {
+            if !distinct.contains(key) {
+                distinct.push(*key);
+            }
+        }
+        for key in distinct {
+            let slots = keys.iter().filter(|(_, other)| *other == key);
+            let slots = slots.map(|(slot, _)| *slot);
+            let calls = slots.filter_map(|slot| {
+                let call = instance.calls[slot].as_ref()?;
+                Some((slot, instance.communicator.members[slot].world_rank, call))
+            });
+            let calls: Vec<(usize, u32, &Call)> = calls.collect();
+            let enters_ns = calls.iter().map(|(_, _, call)| call.enter.ns());
+            let first_enter_ns = enters_ns.min().unwrap_or(0);
+            let row_key = RowKey {
+                begin_ns: instance
+                    .not_before_ns
+                    .map_or(first_enter_ns, |ns| ns.max(first_enter_ns)),
+                communicator: instance.communicator_index as u32,
+                order: instance.call_order.number(),
+                position: instance.position,
+                part: [0, calls.first().map_or(0, |first| first.0 as u32)],
+            };
+            let of = (row_key, key);
+            let state = (state, instance.phase());
+            rows.add_calls(calls.into_iter(), of, state, self.context.selection);
         }
     }
 
@@ -156,6 +217,7 @@ impl Tally<'_> {
             self.sums.counts.incomplete += 1
         }
         let mut seen = Vec::new();
+        let mut keys = Vec::new();
         // Between groups, those beside the root do not name it; any of the others does.
         let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
         let named = |slot: usize, call: &Option<Call>| {
@@ -193,6 +255,7 @@ impl Tally<'_> {
             if !self.is_wanted(instance, call.operation, shown_at.entry) {
                 continue;
             }
+            keys.push((slot, key));
             let number = self.number_of(&key);
             if !seen.contains(&number) {
                 seen.push(number);
@@ -219,6 +282,12 @@ impl Tally<'_> {
                 }
             }
         }
+        let state = if has_failed {
+            InstanceState::Failed
+        } else {
+            InstanceState::Incomplete
+        };
+        self.add_irregular_rows(instance, &keys, state);
     }
 
     fn is_wanted(&self, instance: &Candidate<'_>, operation: Operation, entry: usize) -> bool {
@@ -278,6 +347,7 @@ impl Tally<'_> {
             overlap: None,
             phase: None,
             site: None,
+            thread: 0,
         };
         let calls = (0..instance.n_calls()).map(|slot| (slot, call(slot)));
         let kind = MismatchKind::Sizes;

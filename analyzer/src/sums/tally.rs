@@ -31,6 +31,7 @@ use crate::sums::instances::operation_key::{ByteClass, OperationKey};
 use crate::sums::members::MemberColumns;
 use crate::sums::mismatch::has_sizes_apart;
 use crate::sums::operation::OperationTally;
+use crate::sums::rows::{RowBuffer, RowCollector};
 use crate::sums::run_sums::Sums;
 use crate::sums::shown_at::ShownAt;
 use crate::time::clocks::Clocks;
@@ -43,6 +44,8 @@ use instance::Measured;
 pub struct Tally<'a> {
     pub(super) context: Context<'a>,
     pub(super) sums: Sums,
+    /// Collects single instances, where these are passed on.
+    pub(super) rows: Option<RowCollector<'a>>,
     scratch: Scratch,
 }
 
@@ -113,8 +116,15 @@ impl<'a> Tally<'a> {
         Self {
             context: Context::new(run, clocks, communicators, selection),
             sums: Sums::new(run.processes.len()),
+            rows: None,
             scratch: Scratch::default(),
         }
+    }
+
+    /// Collects the instances, too.
+    pub(crate) fn with_rows(mut self, rows: RowCollector<'a>) -> Self {
+        self.rows = Some(rows);
+        self
     }
 
     pub(super) fn see(&mut self, call: &Call) {
@@ -156,8 +166,9 @@ impl<'a> Tally<'a> {
         if instance.n_failed > 0 {
             if is_wanted {
                 self.count_failed(instance, key, &shown_at);
+                self.add_rows(instance, key, None);
             }
-            self.hand_over_waits(instance, key.stable_hash(), None, false);
+            self.hand_over_waits(instance, key.stable_hash(), (None, false), 0);
             return;
         }
         if !is_wanted {
@@ -212,7 +223,7 @@ impl<'a> Tally<'a> {
     fn take_unwanted(&mut self, instance: &CompleteInstance<'_>, key: OperationKey) {
         let mut figures = self.scratch.figures.take().unwrap_or_default();
         figures.measure(instance, &self.context.resolution);
-        self.hand_over_waits(instance, key.stable_hash(), Some(&figures), false);
+        self.hand_over_waits(instance, key.stable_hash(), (Some(&figures), false), 0);
         self.scratch.figures = Some(figures);
     }
 
@@ -284,9 +295,31 @@ impl<'a> Tally<'a> {
         if instance.n_calls() > 1 && figures.has_waits() {
             self.add_lateness(&measured, section);
         }
+        let id = self.add_rows(instance, key, Some(&figures));
         let hash = self.scratch.operations[number].hash;
-        self.hand_over_waits(instance, hash, Some(&figures), true);
+        self.hand_over_waits(instance, hash, (Some(&figures), true), id);
         self.scratch.figures = Some(figures);
+    }
+
+    /// Collects a complete instance, where these are passed on; gives its id, else 0. Without figures some of its calls failed.
+    #[inline]
+    fn add_rows(
+        &mut self,
+        instance: &CompleteInstance<'_>,
+        key: OperationKey,
+        figures: Option<&Figures>,
+    ) -> u64 {
+        let Some(rows) = &mut self.rows else {
+            return 0;
+        };
+        let id = rows.next_id();
+        let Context {
+            selection,
+            resolution,
+            ..
+        } = &self.context;
+        rows.add_complete(instance, key, figures, (selection, resolution));
+        id
     }
 
     /// Adds the instances at hand to the processes.
@@ -320,6 +353,7 @@ impl<'a> Tally<'a> {
 
 impl Adder for Tally<'_> {
     type Sums = Sums;
+    type Rows = RowBuffer;
 
     fn take(&mut self, matched: Outcome<'_>) {
         match matched {
@@ -360,6 +394,11 @@ impl Adder for Tally<'_> {
             ..Batch::default()
         };
         std::mem::replace(&mut self.scratch.handed_over, next)
+    }
+
+    fn hand_over_rows(&mut self) -> RowBuffer {
+        let rows = self.rows.as_mut();
+        rows.map_or_else(RowBuffer::default, RowCollector::take)
     }
 
     fn finish(mut self) -> Sums {

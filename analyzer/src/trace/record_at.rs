@@ -75,6 +75,16 @@ pub enum CallOrder {
 }
 
 impl CallOrder {
+    /// A number by which the orders of calls of one communicator are told apart.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Self::Application => 0,
+            Self::Internal => 1,
+            Self::Creation => 2,
+            Self::Persistent(number) => number.saturating_add(3),
+        }
+    }
+
     /// Index in [`CALL_ORDERS`], of those that every communicator has.
     #[inline]
     pub(crate) fn index(self) -> usize {

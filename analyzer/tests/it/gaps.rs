@@ -20,12 +20,15 @@ impl Merge for Listed {
 
 impl Adder for Listed {
     type Sums = Self;
+    type Rows = ();
 
     fn take(&mut self, matched: Outcome<'_>) {
         if let Outcome::Gap { process, gap } = matched {
             self.0.push((process, gap));
         }
     }
+
+    fn hand_over_rows(&mut self) {}
 
     fn finish(self) -> Self {
         self

@@ -18,10 +18,13 @@ struct Instances(u64);
 
 impl Adder for Instances {
     type Sums = Self;
+    type Rows = ();
 
     fn take(&mut self, matched: Outcome<'_>) {
         self.0 += u64::from(matches!(matched, Outcome::Complete(_)));
     }
+
+    fn hand_over_rows(&mut self) {}
 
     fn finish(self) -> Self {
         self

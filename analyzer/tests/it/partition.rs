@@ -39,6 +39,7 @@ struct Dealer<'a> {
 
 impl Adder for Dealer<'_> {
     type Sums = Parts;
+    type Rows = ();
 
     fn take(&mut self, matched: Outcome<'_>) {
         if self.n_left == 0 {
@@ -48,6 +49,8 @@ impl Adder for Dealer<'_> {
         self.n_left -= 1;
         self.workers[self.at].take(matched);
     }
+
+    fn hand_over_rows(&mut self) {}
 
     fn finish(self) -> Parts {
         Parts(self.workers.into_iter().map(Adder::finish).collect())

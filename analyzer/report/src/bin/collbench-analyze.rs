@@ -9,10 +9,11 @@ use anyhow::Context;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
 use collbench_analyzer::compare::Comparison;
-use collbench_analyzer::{
-    AlignmentMethod, Analysis, AnalyzeError, Details, Follower, Look, Progress, RunFiles, Selection,
-};
+use collbench_analyzer::{Analysis, AnalyzeError, Details, Follower, Look, RunFiles, Selection};
 use collbench_files::guard_mappings;
+use collbench_report::command::{
+    Alignment, METHOD, SelectionOptions, TimeOptions, progress_bar, show_progress,
+};
 use collbench_report::{
     ComparisonDocument, DEFAULT_COLUMNS, Document, LineFinder, add_faster, by_site_to_text_within,
     comparison_to_text_within, find_lines, find_texts, keep_symbols, report_name,
@@ -20,19 +21,16 @@ use collbench_report::{
     write_report_of_trace,
 };
 use collbench_text::man;
-use indicatif::{ProgressBar, ProgressStyle};
 
 /// Exit status: the trace is damaged or incomplete, and was analyzed as far as possible.
 const INCOMPLETE: u8 = 3;
+/// Records from which on reading them takes noticeable time.
+const LONG: u64 = 5_000_000;
 /// Exit status: the command line is invalid.
 const USAGE: u8 = 2;
 
-/// Heading of the options that leave parts of the trace out.
-const SELECTION: &str = "Selection";
 /// Heading of the options on a running program.
 const RUNNING: &str = "Running program";
-/// Heading of the options on how the analysis is done.
-const METHOD: &str = "Method";
 /// Heading of the options for the installation of the command.
 const INSTALLATION: &str = "Installation";
 
@@ -108,36 +106,16 @@ struct Options {
     #[arg(long, conflicts_with = "follow")]
     keep_symbols: bool,
 
-    /// Only this operation, such as MPI_Allreduce; several: separated by commas, or repeat the
-    /// option
-    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = SELECTION)]
-    operation: Vec<String>,
+    #[command(flatten)]
+    selection: SelectionOptions,
 
-    /// Only this communicator, by id or name; several: repeat the option
-    #[arg(long, value_name = "COMM", help_heading = SELECTION)]
-    communicator: Vec<String>,
-
-    /// Only calls of these world ranks, such as 0,4-7
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = rank_range,
-        help_heading = SELECTION)]
-    ranks: Vec<(u32, u32)>,
-
-    /// Only instances that all their ranks entered in a phase of this level (MPI_Pcontrol)
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true, help_heading = SELECTION)]
-    phase: Option<i32>,
-
-    /// Only instances that begin at this time or later, in seconds since the start of the run
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = SELECTION)]
-    from: Option<i64>,
-
-    /// Only instances that begin before this time, in seconds since the start of the run
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = SELECTION)]
-    to: Option<i64>,
+    #[command(flatten)]
+    times: TimeOptions,
 
     /// Show the newest calls of a running program, updated until it has ended or until
     /// interrupted; may be started before the program
     #[arg(long, help_heading = RUNNING, conflicts_with_all = ["output", "format", "no_pictures",
-        "top", "full", "operation", "communicator", "ranks", "phase", "from", "to", "alignment"])]
+        "top", "full", "SelectionOptions", "TimeOptions", "alignment"])]
     follow: bool,
 
     /// Time between two updates of --follow
@@ -176,29 +154,6 @@ enum Format {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Usage(&'static str);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Alignment {
-    /// The offset measured at the start, constant over the run
-    Offset,
-    /// A straight line from the first measured offset to the last
-    TwoPoint,
-    /// Straight lines between all measured offsets
-    Piecewise,
-    /// A smooth curve for each host, fitted to all exchanges, messages and collectives
-    Smooth,
-}
-
-impl From<Alignment> for AlignmentMethod {
-    fn from(alignment: Alignment) -> Self {
-        match alignment {
-            Alignment::Offset => Self::Offset,
-            Alignment::TwoPoint => Self::TwoPoint,
-            Alignment::Piecewise => Self::Piecewise,
-            Alignment::Smooth => Self::Smooth,
-        }
-    }
-}
 
 fn main() -> ExitCode {
     guard_mappings();
@@ -399,7 +354,7 @@ fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
     let analysis = RunFiles::open(trace)
         .map_err(AnalyzeError::from)
         .and_then(|files| {
-            let mut progress = |progress| show(&bar, progress);
+            let mut progress = |progress| show_progress(&bar, progress, LONG);
             collbench_analyzer::analyze_then(&files, &how, &mut progress, &mut add_faster)
         });
     bar.finish_and_clear();
@@ -430,36 +385,8 @@ fn details(options: &Options) -> Details {
 }
 
 fn selection(options: &Options) -> Selection {
-    Selection {
-        operations: options.operation.clone(),
-        communicators: options.communicator.clone(),
-        ranks: options.ranks.clone(),
-        phase: options.phase,
-        from_ns: options.from,
-        to_ns: options.to,
-    }
-}
-
-/// Hidden unless stderr is a terminal.
-fn progress_bar() -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent} % of {len} records, {eta}")
-    {
-        bar.set_style(style);
-    }
-    bar
-}
-
-/// Shows progress only of work that takes noticeable time.
-fn show(bar: &ProgressBar, progress: Progress) {
-    const LONG: u64 = 5_000_000;
-    if progress.n_total >= LONG {
-        bar.set_length(progress.n_total);
-        bar.set_position(progress.n_done);
-    }
+    let TimeOptions { from, to } = options.times;
+    options.selection.selection([from, to])
 }
 
 /// Prints to stdout; a closed pipe is not an error.
@@ -484,18 +411,6 @@ fn write_all(stdout: &mut impl Write, bytes: &[u8]) -> anyhow::Result<bool> {
     }
 }
 
-fn rank_range(text: &str) -> Result<(u32, u32), String> {
-    let rank = |text: &str| {
-        text.trim()
-            .parse::<u32>()
-            .map_err(|_| format!("\"{text}\" is not a rank; expected a list such as 0,4-7"))
-    };
-    match text.split_once('-') {
-        Some((first, last)) => Ok((rank(first)?, rank(last)?)),
-        None => rank(text).map(|rank| (rank, rank)),
-    }
-}
-
 fn interval(text: &str) -> Result<Duration, String> {
     let seconds = text
         .parse::<f64>()
@@ -503,13 +418,6 @@ fn interval(text: &str) -> Result<Duration, String> {
         .filter(|&s| (0.1..=86_400.0).contains(&s));
     let expected = || "expected seconds, 0.1 or more, such as 2".to_owned();
     seconds.map(Duration::from_secs_f64).ok_or_else(expected)
-}
-
-fn seconds(text: &str) -> Result<i64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() => Ok((seconds * 1e9).round() as i64),
-        _ => Err("expected seconds since the start of the run, such as 1.5".to_owned()),
-    }
 }
 
 #[cfg(test)]
@@ -532,12 +440,5 @@ mod tests {
         assert_eq!(suggested("--form"), name("--format"));
         assert_eq!(suggested("--fulll"), name("--full"));
         assert_eq!(suggested("--nothing"), None);
-    }
-
-    #[test]
-    fn ranks_are_single_or_ranges() {
-        assert_eq!(rank_range("7"), Ok((7, 7)));
-        assert_eq!(rank_range("4-7"), Ok((4, 7)));
-        assert!(rank_range("4-").is_err() && rank_range("-1").is_err() && rank_range("x").is_err());
     }
 }

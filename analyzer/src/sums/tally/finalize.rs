@@ -71,6 +71,7 @@ impl Tally<'_> {
             communicator: number as u32,
             position: u64::MAX,
             operation: FINALIZE,
+            id: 0,
             members: Arc::clone(&communicator.processes),
             dependence: Dependence::All,
             calls,

@@ -45,13 +45,14 @@ impl Tally<'_> {
     }
 
     /// Hands over an instance of the operation with this hash. Where it is not counted, its waits only
-    /// explain those of others; without figures, none of its waits is known.
+    /// explain those of others; without figures, none of its waits is known. With an id other than 0 the causes of its
+    /// waits are asked for.
     pub(super) fn hand_over_waits(
         &mut self,
         instance: &CompleteInstance<'_>,
         operation: u64,
-        figures: Option<&Figures>,
-        is_counted: bool,
+        (figures, is_counted): (Option<&Figures>, bool),
+        id: u64,
     ) {
         let mut held = self.scratch.spare.take(instance.n_calls());
         let of = Arc::make_mut(&mut held);
@@ -66,6 +67,7 @@ impl Tally<'_> {
         of.communicator = instance.communicator_index as u32;
         of.position = instance.position;
         of.operation = operation;
+        of.id = id;
         of.dependence = dependence(instance);
         of.parts = unsuccessful_tests(instance, operation);
         if !Arc::ptr_eq(&of.members, &instance.communicator.processes) {
@@ -154,6 +156,7 @@ impl Tally<'_> {
             communicator: instance.communicator_index as u32,
             position: instance.position,
             operation: key.stable_hash(),
+            id: 0,
             members: Arc::new([member.process as u32]),
             dependence: Dependence::Nobody,
             calls: Calls {

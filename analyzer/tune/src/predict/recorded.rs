@@ -277,6 +277,7 @@ impl Merge for Collector<'_> {
 
 impl Adder for Collector<'_> {
     type Sums = Self;
+    type Rows = ();
 
     fn take(&mut self, matched: Outcome<'_>) {
         let Outcome::Complete(instance) = matched else {
@@ -319,6 +320,8 @@ impl Adder for Collector<'_> {
             kept.keep(Instance::of(&instance, &self.sites));
         }
     }
+
+    fn hand_over_rows(&mut self) {}
 
     fn finish(self) -> Self {
         self

@@ -1,0 +1,188 @@
+//! Tables as comma-separated values (RFC 4180), compressed if the name ends with `.gz`.
+//!
+//! The first line has the names of columns. A cell without a value is empty. A text that a spreadsheet would compute, because it
+//! begins with `=`, `+`, `-`, `@`, a tab or a carriage return, has an apostrophe before it.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::error::ExportError;
+use crate::tables::WriteTables;
+use crate::tables::batch::{Batch, Cell, Cursor};
+use crate::tables::schema::TableSchema;
+use crate::target;
+
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 18;
+
+/// Where the lines of a table go.
+enum Sink {
+    File(File),
+    Gzip(GzEncoder<File>),
+    Stdout(io::Stdout),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Gzip(file) => file.write(bytes),
+            Self::Stdout(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Gzip(file) => file.flush(),
+            Self::Stdout(out) => out.flush(),
+        }
+    }
+}
+
+/// Writes tables as comma-separated values.
+pub(crate) struct CsvTables {
+    tables: Vec<Table>,
+}
+
+struct Table {
+    schema: &'static TableSchema,
+    path: PathBuf,
+    writer: csv::Writer<Sink>,
+}
+
+impl CsvTables {
+    /// Writes all tables to files in a directory.
+    ///
+    /// # Errors
+    /// [`ExportError`] if that fails.
+    pub(crate) fn in_directory(
+        directory: &Path,
+        tables: &[&'static TableSchema],
+    ) -> Result<Self, ExportError> {
+        let tables = tables.iter().map(|schema| {
+            let path = directory.join(format!("{}.csv", schema.name));
+            Table::new(schema, Sink::File(target::create(&path)?), path)
+        });
+        Ok(Self {
+            tables: tables.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Writes one table to a file, compressed or not.
+    ///
+    /// # Errors
+    /// [`ExportError`] if that fails.
+    pub(crate) fn in_file(
+        file: File,
+        path: &Path,
+        is_compressed: bool,
+        schema: &'static TableSchema,
+    ) -> Result<Self, ExportError> {
+        let sink = if is_compressed {
+            Sink::Gzip(GzEncoder::new(file, Compression::fast()))
+        } else {
+            Sink::File(file)
+        };
+        Ok(Self {
+            tables: vec![Table::new(schema, sink, path.to_owned())?],
+        })
+    }
+
+    /// Writes one table to standard output.
+    ///
+    /// # Errors
+    /// [`ExportError`] if that fails.
+    pub(crate) fn to_stdout(schema: &'static TableSchema) -> Result<Self, ExportError> {
+        let table = Table::new(schema, Sink::Stdout(io::stdout()), "stdout".into())?;
+        Ok(Self {
+            tables: vec![table],
+        })
+    }
+}
+
+impl Table {
+    fn new(schema: &'static TableSchema, sink: Sink, path: PathBuf) -> Result<Self, ExportError> {
+        let mut builder = csv::WriterBuilder::new();
+        builder.buffer_capacity(BUFFER);
+        let mut this = Self {
+            schema,
+            path,
+            writer: builder.from_writer(sink),
+        };
+        let names = schema.columns.iter().map(|column| column.name);
+        let written = this.writer.write_record(names);
+        written.map_err(|error| this.failed(error))?;
+        Ok(this)
+    }
+
+    fn failed(&self, error: csv::Error) -> ExportError {
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) => ExportError::io(&self.path, error),
+            other => ExportError::format(&self.path, format!("{other:?}")),
+        }
+    }
+
+    fn write(&mut self, batch: &Batch) -> Result<(), csv::Error> {
+        let mut cursors: Vec<Cursor<'_>> = batch.columns.iter().map(Cursor::new).collect();
+        let mut digits = itoa::Buffer::new();
+        for _ in 0..batch.n_rows() {
+            for cursor in &mut cursors {
+                match cursor.next_cell() {
+                    Cell::Null => self.writer.write_field(b"")?,
+                    Cell::Int(value) => self.writer.write_field(digits.format(value))?,
+                    Cell::Real(value) => self.writer.write_field(value.to_string())?,
+                    Cell::Bool(true) => self.writer.write_field(b"true")?,
+                    Cell::Bool(false) => self.writer.write_field(b"false")?,
+                    Cell::Text(text) => self.writer.write_field(&*inert(text))?,
+                }
+            }
+            self.writer.write_record(None::<&[u8]>)?;
+        }
+        Ok(())
+    }
+}
+
+/// A text that no spreadsheet computes.
+fn inert(text: &str) -> Cow<'_, str> {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        Cow::Owned(format!("'{text}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+impl WriteTables for CsvTables {
+    fn wants(&self, table: &str) -> bool {
+        self.tables.iter().any(|of| of.schema.name == table)
+    }
+
+    fn write(&mut self, batch: &Batch) -> Result<(), ExportError> {
+        let mut tables = self.tables.iter_mut();
+        let Some(table) = tables.find(|table| table.schema == batch.schema) else {
+            return Ok(());
+        };
+        let written = table.write(batch);
+        written.map_err(|error| table.failed(error))
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), ExportError> {
+        for Table { path, writer, .. } in self.tables {
+            let failed = |error| ExportError::io(&path, error);
+            let sink = writer
+                .into_inner()
+                .map_err(|error| failed(error.into_error()))?;
+            match sink {
+                Sink::File(_) => {}
+                Sink::Gzip(file) => _ = file.finish().map_err(failed)?,
+                Sink::Stdout(mut out) => out.flush().map_err(failed)?,
+            }
+        }
+        Ok(())
+    }
+}

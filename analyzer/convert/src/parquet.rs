@@ -1,0 +1,271 @@
+//! Tables as Parquet files.
+//!
+//! The columns of a row group are compressed while they are filled, several at a time, and put one behind the other when it is
+//! full: of a million rows no more is in memory than what stands in the file, and a page of each column.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use parquet::basic::{
+    Compression, Encoding, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
+};
+use parquet::column::page::{CompressedPage, PageWriteSpec, PageWriter};
+use parquet::column::writer::{ColumnWriter, get_column_writer};
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
+use rayon::prelude::*;
+
+use crate::error::ExportError;
+use crate::tables::WriteTables;
+use crate::tables::batch::{Batch, ColumnCells, Values};
+use crate::tables::schema::{Kind, TableSchema};
+use crate::target;
+
+/// Rows of a row group, about.
+const GROUP_ROWS: usize = 1 << 20;
+/// Rows of a page of a column, at most.
+const PAGE_ROWS: usize = 1 << 15;
+
+/// Writes tables as Parquet files.
+pub(crate) struct ParquetTables {
+    tables: Vec<TableFile>,
+}
+
+/// The file of a table.
+struct TableFile {
+    schema: &'static TableSchema,
+    path: PathBuf,
+    writer: SerializedFileWriter<File>,
+    properties: WriterPropertiesPtr,
+    /// The columns of the row group at hand; none where it has no rows yet.
+    columns: Vec<ColumnChunk>,
+    n_rows: usize,
+}
+
+/// A column of a row group.
+struct ColumnChunk {
+    writer: ColumnWriter<'static>,
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// The texts by number, of a column of texts.
+    texts: Vec<ByteArray>,
+}
+
+/// Collects the pages of a column.
+struct Pages {
+    bytes: Arc<Mutex<Vec<u8>>>,
+}
+
+impl PageWriter for Pages {
+    fn write_page(&mut self, page: CompressedPage) -> Result<PageWriteSpec, ParquetError> {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let n_before = bytes.len() as u64;
+        let mut sink = TrackedWrite::new(&mut *bytes);
+        let mut written = SerializedPageWriter::new(&mut sink).write_page(page)?;
+        sink.flush()?;
+        written.offset += n_before;
+        Ok(written)
+    }
+
+    fn close(&mut self) -> Result<(), ParquetError> {
+        Ok(())
+    }
+}
+
+impl ParquetTables {
+    /// Writes all tables to files in a directory.
+    ///
+    /// # Errors
+    /// [`ExportError`] if a file cannot be created.
+    pub(crate) fn in_directory(
+        directory: &Path,
+        tables: &[&'static TableSchema],
+    ) -> Result<Self, ExportError> {
+        let files = tables.iter().map(|schema| {
+            let path = directory.join(format!("{}.parquet", schema.name));
+            TableFile::new(schema, target::create(&path)?, path)
+        });
+        Ok(Self {
+            tables: files.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Writes one table to a file.
+    ///
+    /// # Errors
+    /// [`ExportError`] if that fails.
+    pub(crate) fn in_file(
+        file: File,
+        path: &Path,
+        schema: &'static TableSchema,
+    ) -> Result<Self, ExportError> {
+        Ok(Self {
+            tables: vec![TableFile::new(schema, file, path.to_owned())?],
+        })
+    }
+}
+
+impl WriteTables for ParquetTables {
+    fn wants(&self, table: &str) -> bool {
+        self.tables.iter().any(|of| of.schema.name == table)
+    }
+
+    fn write(&mut self, batch: &Batch) -> Result<(), ExportError> {
+        let mut tables = self.tables.iter_mut();
+        let Some(table) = tables.find(|table| table.schema == batch.schema) else {
+            return Ok(());
+        };
+        let written = table.write(batch);
+        written.map_err(|error| table.failed(error))
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), ExportError> {
+        for mut table in self.tables {
+            let ended = table.end_group().and_then(|()| table.writer.finish());
+            ended.map_err(|error| table.failed(error))?;
+        }
+        Ok(())
+    }
+}
+
+impl TableFile {
+    fn new(schema: &'static TableSchema, file: File, path: PathBuf) -> Result<Self, ExportError> {
+        let failed = |error: ParquetError| ExportError::format(&path, error);
+        let columns = schema.columns.iter().map(|column| {
+            let (physical, logical) = match column.kind {
+                Kind::Int => (PhysicalType::INT64, None),
+                Kind::Real => (PhysicalType::DOUBLE, None),
+                Kind::Bool => (PhysicalType::BOOLEAN, None),
+                Kind::Text => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            };
+            let repetition = if column.is_nullable {
+                Repetition::OPTIONAL
+            } else {
+                Repetition::REQUIRED
+            };
+            let builder = Type::primitive_type_builder(column.name, physical)
+                .with_repetition(repetition)
+                .with_logical_type(logical);
+            builder.build().map(Arc::new)
+        });
+        let columns = columns.collect::<Result<_, _>>().map_err(failed)?;
+        let group = Type::group_type_builder(schema.name).with_fields(columns);
+        let group = Arc::new(group.build().map_err(failed)?);
+        let level = ZstdLevel::try_new(1).map_err(failed)?;
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(level))
+            .set_data_page_row_count_limit(PAGE_ROWS)
+            .set_created_by("collbench".to_owned())
+            .set_key_value_metadata(Some(vec![
+                KeyValue::new(
+                    "collbench.schema".to_owned(),
+                    "collbench.tables/1".to_owned(),
+                ),
+                KeyValue::new("collbench.table".to_owned(), schema.about.to_owned()),
+            ]));
+        for column in schema.columns.iter().filter(|column| column.is_smooth) {
+            let path = ColumnPath::new(vec![column.name.to_owned()]);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+        let properties = Arc::new(properties.build());
+        let writer = SerializedFileWriter::new(file, group, Arc::clone(&properties));
+        let writer = writer.map_err(failed)?;
+        Ok(Self {
+            schema,
+            path,
+            writer,
+            properties,
+            columns: Vec::new(),
+            n_rows: 0,
+        })
+    }
+
+    fn failed(&self, error: ParquetError) -> ExportError {
+        match error {
+            ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+                Ok(source) => ExportError::io(&self.path, *source),
+                Err(other) => ExportError::format(&self.path, other),
+            },
+            error => ExportError::format(&self.path, error),
+        }
+    }
+
+    fn write(&mut self, batch: &Batch) -> Result<(), ParquetError> {
+        if self.columns.is_empty() {
+            let described = self.writer.schema_descr().columns();
+            let new = |column: &ColumnDescPtr| ColumnChunk::new(column, &self.properties);
+            self.columns = described.iter().map(new).collect();
+        }
+        let columns = self.columns.par_iter_mut().zip(&batch.columns);
+        columns.try_for_each(|(column, cells)| column.write(cells))?;
+        self.n_rows += batch.n_rows();
+        if self.n_rows >= GROUP_ROWS {
+            self.end_group()?;
+        }
+        Ok(())
+    }
+
+    /// Puts the columns at hand into the file.
+    fn end_group(&mut self) -> Result<(), ParquetError> {
+        if self.n_rows == 0 {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group()?;
+        for column in std::mem::take(&mut self.columns) {
+            let closed = column.writer.close()?;
+            let mut bytes = column.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+            let bytes = bytes::Bytes::from(std::mem::take(&mut *bytes));
+            group.append_column(&bytes, closed)?;
+        }
+        group.close()?;
+        self.n_rows = 0;
+        Ok(())
+    }
+}
+
+impl ColumnChunk {
+    fn new(column: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let pages = Pages {
+            bytes: Arc::clone(&bytes),
+        };
+        Self {
+            writer: get_column_writer(Arc::clone(column), Arc::clone(properties), Box::new(pages)),
+            bytes,
+            texts: Vec::new(),
+        }
+    }
+
+    fn write(&mut self, cells: &ColumnCells) -> Result<(), ParquetError> {
+        let present = (!cells.present.is_empty()).then_some(&cells.present[..]);
+        let written = match (&mut self.writer, &cells.values) {
+            (ColumnWriter::Int64ColumnWriter(writer), Values::Int(values)) => {
+                writer.write_batch(values, present, None)
+            }
+            (ColumnWriter::DoubleColumnWriter(writer), Values::Real(values)) => {
+                writer.write_batch(values, present, None)
+            }
+            (ColumnWriter::BoolColumnWriter(writer), Values::Bool(values)) => {
+                writer.write_batch(values, present, None)
+            }
+            (ColumnWriter::ByteArrayColumnWriter(writer), Values::Text(numbers)) => {
+                let new = cells.texts[self.texts.len()..].iter();
+                self.texts.extend(new.map(|text| ByteArray::from(&**text)));
+                let values = numbers
+                    .iter()
+                    .map(|&number| self.texts[number as usize].clone());
+                let values: Vec<ByteArray> = values.collect();
+                writer.write_batch(&values, present, None)
+            }
+            _ => return Err(ParquetError::General("a column of another kind".to_owned())),
+        };
+        written.map(|_| ())
+    }
+}

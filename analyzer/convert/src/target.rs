@@ -1,0 +1,200 @@
+//! Where an export is written: beside its final place, and moved there when it is complete.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::ExportError;
+
+/// A file or a directory that has its final name only when it is complete.
+#[derive(Debug)]
+pub(crate) struct Target {
+    path: PathBuf,
+    partial: PathBuf,
+    force: bool,
+    /// Names of files that a directory of this kind may consist of.
+    is_known: fn(&str) -> bool,
+    is_done: bool,
+}
+
+impl Target {
+    /// A place in which there is nothing yet, or (with `force`) only a file, or a directory of files with names that
+    /// `is_known` knows.
+    ///
+    /// # Errors
+    /// [`ExportError`] if there is something else.
+    pub(crate) fn new(
+        path: &Path,
+        force: bool,
+        is_known: fn(&str) -> bool,
+    ) -> Result<Self, ExportError> {
+        let name = path.file_name().ok_or_else(|| {
+            let expected = "expected the name of a file or directory";
+            ExportError::io(path, io::Error::new(io::ErrorKind::InvalidInput, expected))
+        })?;
+        let mut partial = std::ffi::OsString::from(".");
+        partial.push(name);
+        partial.push(format!(".partial-{}", std::process::id()));
+        let this = Self {
+            path: path.to_owned(),
+            partial: path.with_file_name(partial),
+            force,
+            is_known,
+            is_done: false,
+        };
+        this.check()?;
+        Ok(this)
+    }
+
+    /// Whether what is there may be replaced.
+    fn check(&self) -> Result<(), ExportError> {
+        let Ok(there) = fs::symlink_metadata(&self.path) else {
+            return Ok(());
+        };
+        if !self.force {
+            return Err(ExportError::Exists(self.path.clone()));
+        }
+        let foreign = |why: String| ExportError::Foreign {
+            path: self.path.clone(),
+            why,
+        };
+        if there.is_file() {
+            return Ok(());
+        }
+        if !there.is_dir() {
+            return Err(foreign("it is neither a file nor a directory".to_owned()));
+        }
+        let entries =
+            fs::read_dir(&self.path).map_err(|error| ExportError::io(&self.path, error))?;
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !(self.is_known)(&name) {
+                let name = collbench_text::inert::line(&name, 60);
+                return Err(foreign(format!("it contains {name}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where it is written until it is complete.
+    #[must_use]
+    pub(crate) fn partial(&self) -> &Path {
+        &self.partial
+    }
+
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// [`ExportError`] if that fails.
+    pub(crate) fn create(&self) -> Result<File, ExportError> {
+        create(&self.partial)
+    }
+
+    /// Creates the directory.
+    ///
+    /// # Errors
+    /// [`ExportError`] if that fails.
+    pub(crate) fn create_directory(&self) -> Result<(), ExportError> {
+        fs::create_dir(&self.partial).map_err(|error| ExportError::io(&self.partial, error))
+    }
+
+    /// It is complete: gives it its name.
+    ///
+    /// # Errors
+    /// [`ExportError`] if that fails.
+    pub(crate) fn complete(mut self) -> Result<(), ExportError> {
+        self.check()?;
+        let failed = |error| ExportError::io(&self.path, error);
+        // A directory does not replace another one, nor a file.
+        let is_there = fs::symlink_metadata(&self.path).is_ok_and(|there| {
+            there.is_dir() || fs::metadata(&self.partial).is_ok_and(|new| new.is_dir())
+        });
+        let before = self.partial.with_extension("before");
+        if is_there {
+            fs::rename(&self.path, &before).map_err(failed)?;
+        }
+        let renamed = fs::rename(&self.partial, &self.path);
+        if is_there {
+            match renamed {
+                Ok(()) => remove(&before),
+                Err(_) => _ = fs::rename(&before, &self.path),
+            }
+        }
+        self.is_done = renamed.is_ok();
+        renamed.map_err(failed)
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if !self.is_done {
+            remove(&self.partial);
+        }
+    }
+}
+
+/// Creates a file where there is none.
+///
+/// # Errors
+/// [`ExportError`] if that fails.
+pub(crate) fn create(path: &Path) -> Result<File, ExportError> {
+    let created = OpenOptions::new().write(true).create_new(true).open(path);
+    created.map_err(|error| ExportError::io(path, error))
+}
+
+/// Removes a file, or a directory with its files, if it is there.
+fn remove(path: &Path) {
+    if fs::symlink_metadata(path).is_ok_and(|there| there.is_dir()) {
+        _ = fs::remove_dir_all(path);
+    } else {
+        _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn is_known(name: &str) -> bool {
+        name.ends_with(".csv")
+    }
+
+    #[test]
+    fn nothing_has_the_final_name_before_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let target = Target::new(&path, false, is_known).unwrap();
+        target.create().unwrap().write_all(b"new").unwrap();
+        assert!(!path.exists());
+        drop(target);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let target = Target::new(&path, false, is_known).unwrap();
+        target.create().unwrap().write_all(b"new").unwrap();
+        target.complete().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_exports_are_replaced_and_only_if_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("calls.csv"), "old").unwrap();
+        let refused = Target::new(&path, false, is_known).unwrap_err();
+        assert!(matches!(refused, ExportError::Exists(_)));
+        let target = Target::new(&path, true, is_known).unwrap();
+        target.create_directory().unwrap();
+        fs::write(target.partial().join("ranks.csv"), "new").unwrap();
+        target.complete().unwrap();
+        assert_eq!(fs::read(path.join("ranks.csv")).unwrap(), b"new");
+        assert!(!path.join("calls.csv").exists());
+        fs::write(path.join("thesis.tex"), "mine").unwrap();
+        let refused = Target::new(&path, true, is_known).unwrap_err();
+        assert!(refused.to_string().contains("thesis.tex"), "{refused}");
+        assert!(path.join("thesis.tex").exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
