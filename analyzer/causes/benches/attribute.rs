@@ -91,6 +91,7 @@ fn program(steps: &[Kind], n_repeats: usize) -> Vec<Instance> {
                     },
                     position: (repeat * steps.len() + operation) as u64,
                     operation: operation as u64,
+                    id: 0,
                     members: Arc::clone(members),
                     dependence: match kind {
                         Kind::World | Kind::Row => Dependence::All,

@@ -87,6 +87,7 @@ pub(crate) fn carry_out(
             communicator: step.communicator as u32,
             position,
             operation: step.operation,
+            id: 0,
             dependence: match step.kind {
                 Kind::All => Dependence::All,
                 Kind::FromRoot(root) | Kind::ToRoot(root) => Dependence::Root(root as u32),
