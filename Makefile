@@ -38,7 +38,7 @@ demo: build
 
 # "cargo test" builds neither the preloaded library nor the commands of other packages.
 test: build
-	@scripts/need.sh openmpi-bin libopenmpi-dev gfortran python3 iproute2 libclang-dev
+	@scripts/need.sh openmpi-bin libopenmpi-dev gfortran python3 iproute2 libclang-dev libopen-trace-format2-10 otf2-tools
 	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test --workspace --no-fail-fast
 	@scripts/browser.sh
 
