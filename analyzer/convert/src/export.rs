@@ -7,6 +7,7 @@ use collbench_analyzer::{Analysis, AnalyzeError, Options, Prepared, Progress, Ru
 
 use crate::csv::CsvTables;
 use crate::error::ExportError;
+use crate::facts::Facts;
 use crate::parquet::ParquetTables;
 use crate::sqlite::SqliteTables;
 use crate::tables::schema::{CALLS, TABLES, TableSchema};
@@ -153,8 +154,21 @@ impl How {
         })
     }
 
-    /// What writes the tables; `None` as target: standard output.
+    /// What writes the instances; `None` as target: standard output.
     fn writer(
+        &self,
+        place: &Place,
+        target: Option<&Target>,
+        _facts: Facts,
+    ) -> Result<Box<dyn WriteInstances>, ExportError> {
+        Ok(Box::new(Tables {
+            rows: RowTables::default(),
+            writer: self.table_writer(place, target)?,
+        }))
+    }
+
+    /// What writes the tables.
+    fn table_writer(
         &self,
         place: &Place,
         target: Option<&Target>,
@@ -189,6 +203,40 @@ impl How {
     }
 }
 
+/// What writes instances in some format.
+pub(crate) trait WriteInstances: Send {
+    /// Takes the next instances.
+    ///
+    /// # Errors
+    /// [`ExportError`] if they cannot be written.
+    fn take(&mut self, rows: &Rows<'_>) -> Result<(), ExportError>;
+
+    /// Ends it, after all instances.
+    ///
+    /// # Errors
+    /// [`ExportError`] if it cannot be written.
+    fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<(), ExportError>;
+}
+
+/// The tables of a trace on their way to a format.
+struct Tables {
+    rows: RowTables,
+    writer: Box<dyn WriteTables>,
+}
+
+impl WriteInstances for Tables {
+    fn take(&mut self, rows: &Rows<'_>) -> Result<(), ExportError> {
+        self.rows.take(rows, &mut *self.writer)
+    }
+
+    fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<(), ExportError> {
+        let Self { rows, mut writer } = *self;
+        rows.finish(&mut *writer)?;
+        summaries(analyzed, &mut *writer)?;
+        writer.finish()
+    }
+}
+
 /// Writes instances as they come.
 struct Exporter<'h> {
     how: &'h How,
@@ -202,12 +250,11 @@ struct Exporter<'h> {
 struct AtWork {
     /// `None`: standard output.
     target: Option<Target>,
-    rows: RowTables,
-    writer: Box<dyn WriteTables>,
+    writer: Box<dyn WriteInstances>,
 }
 
 impl Exporter<'_> {
-    fn start(&mut self) -> Result<AtWork, ExportError> {
+    fn start(&mut self, facts: Facts) -> Result<AtWork, ExportError> {
         let target = match self.place {
             Place::Stdout(_) => None,
             _ => {
@@ -216,34 +263,28 @@ impl Exporter<'_> {
             }
         };
         Ok(AtWork {
-            rows: RowTables::default(),
-            writer: self.how.writer(&self.place, target.as_ref())?,
+            writer: self.how.writer(&self.place, target.as_ref(), facts)?,
             target,
         })
     }
 }
 
 impl TakeInstances for Exporter<'_> {
-    fn begin(&mut self, _prepared: Prepared<'_, '_>) {
+    fn begin(&mut self, prepared: Prepared<'_, '_>) {
         // What was written before is removed first: the new one has the same name.
         self.at_work = None;
-        match self.start() {
+        match self.start(Facts::of(prepared)) {
             Ok(at_work) => self.at_work = Some(at_work),
             Err(error) => self.error = Some(error),
         }
     }
 
     fn take(&mut self, rows: &Rows<'_>) -> bool {
-        let Some(AtWork {
-            rows: tables,
-            writer,
-            ..
-        }) = &mut self.at_work
-        else {
+        let Some(AtWork { writer, .. }) = &mut self.at_work else {
             return false;
         };
         if self.error.is_none()
-            && let Err(error) = tables.take(rows, &mut **writer)
+            && let Err(error) = writer.take(rows)
         {
             self.error = Some(error);
         }
@@ -280,15 +321,8 @@ pub fn export(
     }
     let mut analyzed: AnalysisOfRows = analyzed?;
     finish(&mut analyzed.analysis);
-    if let Some(AtWork {
-        target,
-        rows,
-        mut writer,
-    }) = exporter.at_work
-    {
-        rows.finish(&mut *writer)?;
-        summaries(&analyzed, &mut *writer)?;
-        writer.finish()?;
+    if let Some(AtWork { target, writer }) = exporter.at_work {
+        writer.finish(&analyzed)?;
         if let Some(target) = target {
             target.complete()?;
         }

@@ -9,6 +9,7 @@
 mod csv;
 mod error;
 mod export;
+mod facts;
 mod parquet;
 mod sqlite;
 pub mod tables;
