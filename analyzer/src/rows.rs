@@ -18,7 +18,7 @@ use crate::instances::matching::match_with_rows;
 use crate::judge::inputs::Inputs;
 use crate::options::Options;
 use crate::progress::Progress;
-use crate::results::Analysis;
+use crate::results::{Analysis, CallSiteSummary};
 use crate::rows::in_order::InOrder;
 use crate::sums::rows::{RowBuffer, RowCollector};
 use crate::sums::tally::Tally;
@@ -105,6 +105,13 @@ pub struct AnalysisOfRows {
     pub operations: Vec<OperationRow>,
     /// The causes, by number.
     pub causes: Vec<CauseRow>,
+}
+
+/// The places in the program from which the collectives of a run are called, by number; functions and lines are not
+/// known yet.
+#[must_use]
+pub fn call_sites(run: &Run<'_>) -> Vec<CallSiteSummary> {
+    judge::call_sites::of_run(run)
 }
 
 /// Analyses a trace, or a selected part of it, and passes on each instance.

@@ -5,13 +5,10 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-
 use crate::error::ExportError;
+use crate::sink::Sink;
 use crate::tables::WriteTables;
 use crate::tables::batch::{Batch, Cell, Cursor};
 use crate::tables::schema::TableSchema;
@@ -19,31 +16,6 @@ use crate::target;
 
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 18;
-
-/// Where the lines of a table go.
-enum Sink {
-    File(File),
-    Gzip(GzEncoder<File>),
-    Stdout(io::Stdout),
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Gzip(file) => file.write(bytes),
-            Self::Stdout(out) => out.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.flush(),
-            Self::Gzip(file) => file.flush(),
-            Self::Stdout(out) => out.flush(),
-        }
-    }
-}
 
 /// Writes tables as comma-separated values.
 pub(crate) struct CsvTables {
@@ -84,11 +56,7 @@ impl CsvTables {
         is_compressed: bool,
         schema: &'static TableSchema,
     ) -> Result<Self, ExportError> {
-        let sink = if is_compressed {
-            Sink::Gzip(GzEncoder::new(file, Compression::fast()))
-        } else {
-            Sink::File(file)
-        };
+        let sink = Sink::to_file(file, is_compressed);
         Ok(Self {
             tables: vec![Table::new(schema, sink, path.to_owned())?],
         })
@@ -99,7 +67,7 @@ impl CsvTables {
     /// # Errors
     /// [`ExportError`] if that fails.
     pub(crate) fn to_stdout(schema: &'static TableSchema) -> Result<Self, ExportError> {
-        let table = Table::new(schema, Sink::Stdout(io::stdout()), "stdout".into())?;
+        let table = Table::new(schema, Sink::to_stdout(), "stdout".into())?;
         Ok(Self {
             tables: vec![table],
         })
@@ -177,11 +145,7 @@ impl WriteTables for CsvTables {
             let sink = writer
                 .into_inner()
                 .map_err(|error| failed(error.into_error()))?;
-            match sink {
-                Sink::File(_) => {}
-                Sink::Gzip(file) => _ = file.finish().map_err(failed)?,
-                Sink::Stdout(mut out) => out.flush().map_err(failed)?,
-            }
+            sink.finish().map_err(failed)?;
         }
         Ok(())
     }

@@ -3,12 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use collbench_analyzer::rows::{AnalysisOfRows, Rows, TakeInstances, analyze_rows};
+use collbench_analyzer::steps::Run;
 use collbench_analyzer::{Analysis, AnalyzeError, Options, Prepared, Progress, RunFiles};
+use collbench_report::LineFinder;
 
 use crate::csv::CsvTables;
 use crate::error::ExportError;
 use crate::facts::Facts;
 use crate::parquet::ParquetTables;
+use crate::perfetto::{Kept, Limit, PerfettoTrace};
+use crate::sink::Sink;
 use crate::sqlite::SqliteTables;
 use crate::tables::schema::{CALLS, TABLES, TableSchema};
 use crate::tables::{RowTables, WriteTables, summaries};
@@ -23,6 +27,8 @@ pub enum Format {
     Csv,
     /// A database of SQLite.
     Sqlite,
+    /// A Perfetto trace.
+    Perfetto,
 }
 
 /// What is written, and where.
@@ -36,6 +42,8 @@ pub struct How {
     pub table: Option<String>,
     /// Whether an export that is there already is replaced.
     pub force: bool,
+    /// Bytes of a Perfetto trace, at most: beyond, instances are left out.
+    pub max_bytes: u64,
     /// Which part of the trace, and how it is analysed.
     pub options: Options,
 }
@@ -44,7 +52,9 @@ pub struct How {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UsageError {
     /// Standard output takes one stream.
-    #[error("--to {0} -o -: only csv is written to standard output; name a file or a directory")]
+    #[error(
+        "--to {0} -o -: only csv and perfetto are written to standard output; name a file or a directory"
+    )]
     Stdout(&'static str),
     /// No such table.
     #[error("--table {table}: no such table; the tables: {known}")]
@@ -54,9 +64,14 @@ pub enum UsageError {
         /// Those that there are.
         known: String,
     },
-    /// A database has all of them.
-    #[error("--table {0}: a database has all tables; leave --table out")]
-    TableOfDatabase(String),
+    /// Not a format of single tables.
+    #[error("--table {table}: --to {format} has no single tables; leave --table out")]
+    NoTable {
+        /// What was asked for.
+        table: String,
+        /// In which format.
+        format: &'static str,
+    },
 }
 
 /// Why nothing was exported.
@@ -83,11 +98,15 @@ enum Place {
     Stdout(&'static TableSchema),
     /// All to a database.
     Database,
+    /// A Perfetto trace to a file.
+    Perfetto,
+    /// A Perfetto trace to standard output.
+    PerfettoToStdout,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Parquet, Self::Csv, Self::Sqlite];
+    pub const ALL: [Self; 4] = [Self::Parquet, Self::Csv, Self::Sqlite, Self::Perfetto];
 
     /// Its name on the command line.
     #[must_use]
@@ -96,6 +115,7 @@ impl Format {
             Self::Parquet => "parquet",
             Self::Csv => "csv",
             Self::Sqlite => "sqlite",
+            Self::Perfetto => "perfetto",
         }
     }
 
@@ -104,7 +124,7 @@ impl Format {
         match self {
             Self::Parquet => |name| has_table(name, ".parquet"),
             Self::Csv => |name| has_table(name, ".csv"),
-            Self::Sqlite => |_| false,
+            Self::Sqlite | Self::Perfetto => |_| false,
         }
     }
 }
@@ -128,14 +148,18 @@ impl How {
         };
         let name = self.output.to_string_lossy();
         let is_stdout = name == "-";
-        if self.format == Format::Sqlite {
+        if matches!(self.format, Format::Sqlite | Format::Perfetto) {
+            let format = self.format.name();
             if let Some(table) = table {
-                return Err(UsageError::TableOfDatabase(table.name.to_owned()));
+                let table = table.name.to_owned();
+                return Err(UsageError::NoTable { table, format });
             }
-            if is_stdout {
-                return Err(UsageError::Stdout(self.format.name()));
-            }
-            return Ok(Place::Database);
+            return match (self.format, is_stdout) {
+                (Format::Perfetto, false) => Ok(Place::Perfetto),
+                (Format::Perfetto, true) => Ok(Place::PerfettoToStdout),
+                (_, false) => Ok(Place::Database),
+                (_, true) => Err(UsageError::Stdout(format)),
+            };
         }
         if is_stdout {
             if self.format != Format::Csv {
@@ -154,13 +178,33 @@ impl How {
         })
     }
 
+    fn is_compressed(&self) -> bool {
+        self.output.to_string_lossy().ends_with(".gz")
+    }
+
     /// What writes the instances; `None` as target: standard output.
     fn writer(
         &self,
         place: &Place,
         target: Option<&Target>,
-        _facts: Facts,
+        facts: Facts,
+        kept: Option<Kept>,
     ) -> Result<Box<dyn WriteInstances>, ExportError> {
+        if let Place::Perfetto | Place::PerfettoToStdout = place {
+            let (sink, path) = match target {
+                None => (Sink::to_stdout(), Path::new("stdout")),
+                Some(target) => (
+                    Sink::to_file(target.create()?, self.is_compressed()),
+                    target.partial(),
+                ),
+            };
+            let limit = kept.map(|kept| Limit {
+                max_bytes: self.max_bytes,
+                n_calls: facts.n_records,
+                kept,
+            });
+            return Ok(Box::new(PerfettoTrace::new(sink, path, facts, limit)));
+        }
         Ok(Box::new(Tables {
             rows: RowTables::default(),
             writer: self.table_writer(place, target)?,
@@ -189,14 +233,14 @@ impl How {
             (Place::File(schema), Some(target)) => {
                 let file = target.create()?;
                 let path = target.partial();
-                let is_compressed = self.output.to_string_lossy().ends_with(".gz");
+                let is_compressed = self.is_compressed();
                 Ok(if is_parquet {
                     Box::new(ParquetTables::in_file(file, path, schema)?)
                 } else {
                     Box::new(CsvTables::in_file(file, path, is_compressed, schema)?)
                 })
             }
-            (Place::Database, Some(target)) => {
+            (Place::Database | Place::Perfetto | Place::PerfettoToStdout, Some(target)) => {
                 Ok(Box::new(SqliteTables::create(target.partial(), &TABLES)?))
             }
         }
@@ -211,11 +255,11 @@ pub(crate) trait WriteInstances: Send {
     /// [`ExportError`] if they cannot be written.
     fn take(&mut self, rows: &Rows<'_>) -> Result<(), ExportError>;
 
-    /// Ends it, after all instances.
+    /// Ends it, after all instances; gives what the user should know, if anything.
     ///
     /// # Errors
     /// [`ExportError`] if it cannot be written.
-    fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<(), ExportError>;
+    fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<Option<String>, ExportError>;
 }
 
 /// The tables of a trace on their way to a format.
@@ -229,11 +273,11 @@ impl WriteInstances for Tables {
         self.rows.take(rows, &mut *self.writer)
     }
 
-    fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<(), ExportError> {
+    fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<Option<String>, ExportError> {
         let Self { rows, mut writer } = *self;
         rows.finish(&mut *writer)?;
         summaries(analyzed, &mut *writer)?;
-        writer.finish()
+        writer.finish().map(|()| None)
     }
 }
 
@@ -243,6 +287,10 @@ struct Exporter<'h> {
     place: Place,
     /// What is written, if it began.
     at_work: Option<AtWork>,
+    /// Instances that stay in a Perfetto trace that may become too large.
+    kept: Option<Kept>,
+    /// Finds the lines of call sites.
+    lines: LineFinder,
     /// What went wrong first.
     error: Option<ExportError>,
 }
@@ -256,14 +304,16 @@ struct AtWork {
 impl Exporter<'_> {
     fn start(&mut self, facts: Facts) -> Result<AtWork, ExportError> {
         let target = match self.place {
-            Place::Stdout(_) => None,
+            Place::Stdout(_) | Place::PerfettoToStdout => None,
             _ => {
                 let How { output, force, .. } = self.how;
                 Some(Target::new(output, *force, self.how.format.is_known())?)
             }
         };
         Ok(AtWork {
-            writer: self.how.writer(&self.place, target.as_ref(), facts)?,
+            writer: self
+                .how
+                .writer(&self.place, target.as_ref(), facts, self.kept.clone())?,
             target,
         })
     }
@@ -273,7 +323,9 @@ impl TakeInstances for Exporter<'_> {
     fn begin(&mut self, prepared: Prepared<'_, '_>) {
         // What was written before is removed first: the new one has the same name.
         self.at_work = None;
-        match self.start(Facts::of(prepared)) {
+        let mut facts = Facts::of(prepared);
+        self.lines.find_at(&mut facts.sites);
+        match self.start(facts) {
             Ok(at_work) => self.at_work = Some(at_work),
             Err(error) => self.error = Some(error),
         }
@@ -292,8 +344,40 @@ impl TakeInstances for Exporter<'_> {
     }
 }
 
-/// Analyses a trace and exports it. `finish` adds what is found besides to the analysis before the tables of call sites are
-/// written.
+/// What was exported.
+#[derive(Debug)]
+pub struct Exported {
+    /// The analysis of what was exported.
+    pub analysis: Analysis,
+    /// What the user should know, if anything.
+    pub remark: Option<String>,
+}
+
+/// The instances that stay in a Perfetto trace: the outliers of each operation. `None` where the trace cannot become too
+/// large.
+fn kept(files: &RunFiles, how: &How) -> Result<Option<Kept>, AnalyzeError> {
+    let mut n_records = 0;
+    if how.format != Format::Perfetto {
+        return Ok(None);
+    }
+    files.while_whole(&mut |files| {
+        n_records = Run::read(files)?.n_records();
+        Ok::<_, AnalyzeError>(())
+    })?;
+    if !Limit::may_exceed(n_records, how.max_bytes) {
+        return Ok(None);
+    }
+    let analysis = collbench_analyzer::analyze(files, &how.options, &mut |_| {})?;
+    let operations = analysis.operations.iter();
+    let outliers = operations.flat_map(|operation| {
+        let of = (operation.communicator, operation.operation.to_string());
+        let outliers = operation.outliers.iter();
+        outliers.map(move |outlier| (of.0, of.1.clone(), outlier.sequence))
+    });
+    Ok(Some(outliers.collect()))
+}
+
+/// Analyses a trace and exports it.
 ///
 /// # Errors
 /// [`Failure`] if nothing was exported. A damaged trace is exported as far as it goes.
@@ -301,11 +385,10 @@ pub fn export(
     trace: &Path,
     how: &How,
     progress: &mut dyn FnMut(Progress),
-    finish: &mut dyn FnMut(&mut Analysis),
-) -> Result<Analysis, Failure> {
+) -> Result<Exported, Failure> {
     let place = how.place()?;
     // Before anything takes time.
-    if !matches!(place, Place::Stdout(_)) {
+    if !matches!(place, Place::Stdout(_) | Place::PerfettoToStdout) {
         drop(Target::new(&how.output, how.force, how.format.is_known())?);
     }
     let files = RunFiles::open(trace).map_err(AnalyzeError::from)?;
@@ -313,6 +396,8 @@ pub fn export(
         how,
         place,
         at_work: None,
+        kept: kept(&files, how)?,
+        lines: LineFinder::of_trace(trace),
         error: None,
     };
     let analyzed = analyze_rows(&files, &how.options, progress, &mut exporter);
@@ -320,12 +405,14 @@ pub fn export(
         return Err(error.into());
     }
     let mut analyzed: AnalysisOfRows = analyzed?;
-    finish(&mut analyzed.analysis);
+    exporter.lines.find(&mut analyzed.analysis);
+    let mut remark = None;
     if let Some(AtWork { target, writer }) = exporter.at_work {
-        writer.finish(&analyzed)?;
+        remark = writer.finish(&analyzed)?;
         if let Some(target) = target {
             target.complete()?;
         }
     }
-    Ok(analyzed.analysis)
+    let analysis = analyzed.analysis;
+    Ok(Exported { analysis, remark })
 }

@@ -1,6 +1,10 @@
 //! What is known of a trace before its instances: ranks, hosts and communicators.
 
+use std::sync::Arc;
+
 use collbench_analyzer::Prepared;
+use collbench_analyzer::results::CallSiteSummary;
+use collbench_analyzer::rows::call_sites;
 
 /// Ranks, hosts and communicators of a trace.
 #[derive(Debug)]
@@ -12,7 +16,11 @@ pub(crate) struct Facts {
     /// By index in the list of communicators.
     pub(crate) communicators: Vec<CommunicatorFacts>,
     /// Names of the communicators of the results.
-    pub(crate) entries: Vec<String>,
+    pub(crate) entries: Arc<[String]>,
+    /// Records of all files, about as many as calls where no messages were recorded.
+    pub(crate) n_records: u64,
+    /// The places in the program from which collectives are called; functions and lines are not known yet.
+    pub(crate) sites: Vec<CallSiteSummary>,
 }
 
 /// What is known of a rank.
@@ -67,6 +75,8 @@ impl Facts {
             entries: (communicators.entries.iter())
                 .map(|entry| entry.name.clone())
                 .collect(),
+            n_records: run.n_records(),
+            sites: call_sites(run),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A trace in formats that other programs open.
 //!
 //! [`export`] analyses a trace and, while it does so, writes each instance with its calls, waits, causes and messages: as
-//! [tables], which are files of Parquet or comma-separated values, or a database of SQLite. Times are on the common time of all
+//! [tables], which are files of Parquet or comma-separated values, or a database of SQLite, or as a trace for Perfetto. Times are on the common time of all
 //! hosts, in ns since the start of the run. What is not known is left out, never 0. The same trace gives the same bytes, whatever
 //! the number of threads.
 #![forbid(unsafe_code)]
@@ -11,9 +11,11 @@ mod error;
 mod export;
 mod facts;
 mod parquet;
+mod perfetto;
+mod sink;
 mod sqlite;
 pub mod tables;
 mod target;
 
 pub use error::ExportError;
-pub use export::{Failure, Format, How, UsageError, export};
+pub use export::{Exported, Failure, Format, How, UsageError, export};

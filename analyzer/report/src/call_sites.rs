@@ -43,8 +43,14 @@ impl LineFinder {
 
     /// Finds the functions and lines of all places. What is not found stays an address; a remark says why.
     pub fn find(&mut self, analysis: &mut Analysis) {
+        self.find_at(&mut analysis.sites);
+        add_remarks(analysis, &self.troubles);
+    }
+
+    /// Finds the functions and lines of places. What is not found stays an address.
+    pub fn find_at(&mut self, sites: &mut [CallSiteSummary]) {
         let mut addresses: BTreeMap<Module, BTreeSet<u64>> = BTreeMap::new();
-        let frames = analysis.sites.iter().flat_map(|site| &site.frames);
+        let frames = sites.iter().flat_map(|site| &site.frames);
         for frame in frames.filter(|frame| !self.symbols.has(frame)) {
             if let Some(module) = module_of(frame) {
                 addresses.entry(module).or_default().insert(frame.offset);
@@ -68,7 +74,7 @@ impl LineFinder {
                 self.symbols.add(at, frames);
             }
         }
-        for site in &mut analysis.sites {
+        for site in sites {
             let frames = std::mem::take(&mut site.frames);
             for frame in frames {
                 let known = self.symbols.at(&frame);
@@ -79,7 +85,6 @@ impl LineFinder {
                 }
             }
         }
-        add_remarks(analysis, &self.troubles);
     }
 }
 

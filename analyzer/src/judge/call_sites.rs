@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 
 use collbench_stats::integers::add_ns;
 
-use crate::judge::inputs::Inputs;
 use crate::results::call_sites::{CallSiteSummary, FrameSummary, OperationSite};
 use crate::results::operation::OperationSummary;
 use crate::sums::operation::OperationTally;
 use crate::trace::call_sites::{RunSites, SiteAddress};
+use crate::trace::run::Run;
 
 /// All places, by number; functions and lines are not known yet.
-pub(crate) fn of_run(inputs: &Inputs<'_>) -> Vec<CallSiteSummary> {
-    let sites = &inputs.run.sites;
+pub(crate) fn of_run(run: &Run<'_>) -> Vec<CallSiteSummary> {
+    let sites = &run.sites;
     let summary = |(id, site): (usize, &crate::trace::call_sites::RunSite)| CallSiteSummary {
         id,
         frames: (site.way.iter()).map(|at| frame(sites, at)).collect(),

@@ -121,7 +121,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         ranks,
         details: details::summary((&operations, n_listed), (&imbalance, n_verdicts_listed)),
         operations,
-        sites: call_sites::of_run(inputs),
+        sites: call_sites::of_run(inputs.run),
         imbalance,
         disturbances,
         timeline: timeline(inputs),

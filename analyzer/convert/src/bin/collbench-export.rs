@@ -6,12 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use collbench_analyzer::AnalyzeError;
-use collbench_convert::{ExportError, Failure, Format, How, export};
+use collbench_convert::{ExportError, Exported, Failure, Format, How, export};
 use collbench_files::guard_mappings;
 use collbench_report::command::{
     Alignment, METHOD, SelectionOptions, progress_bar, seconds, show_progress,
 };
-use collbench_report::find_lines;
 use collbench_text::{man, output};
 
 /// Exit status: the trace is damaged or incomplete, and was exported as far as possible.
@@ -29,6 +28,8 @@ Examples:
       the calls as comma-separated values on standard output
   collbench-export trace --to csv --table messages -o messages.csv.gz
       one table, compressed
+  collbench-export trace --to perfetto -o trace.pftrace
+      a timeline for the page of Perfetto, ui.perfetto.dev
   collbench-export trace --to sqlite --from 10 --to 20 -o part.db
       ten seconds of the run as a database
 
@@ -44,7 +45,7 @@ struct Options {
     #[arg(value_name = "TRACE", required_unless_present_any = ["completions", "man"])]
     trace: Option<PathBuf>,
 
-    /// What to write: parquet, csv or sqlite; and, given again, only instances that begin before this time, in seconds since
+    /// What to write: parquet, csv, sqlite or perfetto; and, given again, only instances that begin before this time, in seconds since
     /// the start of the run
     #[arg(long, value_name = "FORMAT", value_parser = to,
         required_unless_present_any = ["completions", "man"])]
@@ -62,6 +63,11 @@ struct Options {
     /// Replace OUT if it is an earlier export
     #[arg(long)]
     force: bool,
+
+    /// Size of a Perfetto trace, at most, in bytes, or with K, M or G: beyond, instances are left out evenly, but not the
+    /// outliers. The page of Perfetto opens some 500 MB
+    #[arg(long, value_name = "SIZE", default_value = "400M", value_parser = size)]
+    max_size: u64,
 
     #[command(flatten)]
     selection: SelectionOptions,
@@ -113,6 +119,26 @@ fn to(text: &str) -> Result<To, String> {
             ))
         }
     }
+}
+
+/// A size in bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.strip_suffix(['K', 'M', 'G']) {
+        Some(digits) => (digits, &text[digits.len()..]),
+        None => (text, ""),
+    };
+    let factor = match unit {
+        "K" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        _ => 1,
+    };
+    let size = digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(factor));
+    let expected = || "expected a number of bytes, such as 400M".to_owned();
+    size.filter(|&n| n >= 1_000_000).ok_or_else(expected)
 }
 
 impl Options {
@@ -186,6 +212,7 @@ fn run(options: &Options) -> anyhow::Result<u8> {
         output: output.clone(),
         table: options.table.clone(),
         force: options.force,
+        max_bytes: options.max_size,
         options: collbench_analyzer::Options {
             selection: options.selection.selection([options.from, to_ns]),
             alignment: options.alignment.into(),
@@ -193,14 +220,14 @@ fn run(options: &Options) -> anyhow::Result<u8> {
         },
     };
     let bar = progress_bar();
-    let analysis = export(
-        trace,
-        &how,
-        &mut |progress| show_progress(&bar, progress, LONG),
-        &mut |analysis| find_lines(analysis, trace),
-    );
+    let exported = export(trace, &how, &mut |progress| {
+        show_progress(&bar, progress, LONG)
+    });
     bar.finish_and_clear();
-    let analysis = analysis?;
+    let Exported { analysis, remark } = exported?;
+    if let Some(remark) = remark {
+        anstream::eprintln!("collbench-export: {remark}");
+    }
     Ok(if analysis.trace.complete {
         0
     } else {

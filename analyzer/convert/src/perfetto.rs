@@ -1,0 +1,770 @@
+//! A trace as Perfetto shows it: a process for each host, a track for each rank and thread.
+//!
+//! Calls are slices with their waits in them. Nonblocking operations overlap: besides the slices of the calls that initiate and
+//! complete them they have tracks of their own. Messages inside collectives are instants that flows connect. A counter shows how
+//! many ranks wait. Times begin with 0, since Perfetto has none below.
+
+mod packet;
+mod track;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use collbench_analyzer::results::CallSiteSummary;
+use collbench_analyzer::rows::{
+    AnalysisOfRows, CauseRow, InstanceState, InstanceWithCalls, OperationRow, Rows,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::ExportError;
+use crate::export::WriteInstances;
+use crate::facts::Facts;
+use crate::sink::Sink;
+use packet::{
+    COUNTER, INSTANT, Message, NEEDS_STATE, SLICE_BEGIN, SLICE_END, STATE_CLEARED, UNIT_COUNT,
+    field,
+};
+use track::{CallFacts, Interned, MessageFacts, Name, Slice, Step, Text, Track, What};
+
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 18;
+/// Bytes of a call, about, at most: from which on the size of the file is watched.
+const MOST_BYTES_OF_CALL: u64 = 160;
+/// Share of the size that is left for what comes last.
+const RESERVE: u64 = 64;
+
+/// The stream of packets that belongs to no track of a rank.
+const GLOBAL_SEQUENCE: u32 = 1;
+/// Tracks that belong to no host.
+const WAITING_UUID: u64 = 1;
+const OUTLIERS_UUID: u64 = 2;
+const EXPORT_UUID: u64 = 3;
+/// Where the numbers of other tracks begin.
+const FIRST_PHASE_UUID: u64 = 1 << 20;
+const FIRST_HOST_UUID: u64 = 1 << 40;
+const FIRST_TRACK_UUID: u64 = 1 << 41;
+
+/// Names of what is said of slices; the number is the position, from 1.
+const ANNOTATIONS: [&str; 11] = [
+    "instance",
+    "bytes",
+    "communicator",
+    "root",
+    "algorithm",
+    "called from",
+    "complete",
+    "waited for",
+    "cause",
+    "to",
+    "from",
+];
+const INSTANCE: u64 = 1;
+const BYTES: u64 = 2;
+const COMMUNICATOR: u64 = 3;
+const ROOT: u64 = 4;
+const ALGORITHM: u64 = 5;
+const CALLED_FROM: u64 = 6;
+const COMPLETE: u64 = 7;
+const WAITED_FOR: u64 = 8;
+const CAUSE: u64 = 9;
+const TO: u64 = 10;
+const FROM: u64 = 11;
+
+/// Instances that stay however large the file: entry, operation, position.
+pub(crate) type Kept = FxHashSet<(Option<usize>, String, u64)>;
+
+/// How large the file may become, and what stays in any case.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    /// Bytes.
+    pub(crate) max_bytes: u64,
+    /// Calls of the whole trace, about.
+    pub(crate) n_calls: u64,
+    /// What stays.
+    pub(crate) kept: Kept,
+}
+
+impl Limit {
+    /// Whether so many calls may need more than so many bytes.
+    pub(crate) fn may_exceed(n_calls: u64, max_bytes: u64) -> bool {
+        n_calls.saturating_mul(MOST_BYTES_OF_CALL) > max_bytes
+    }
+}
+
+/// Writes a Perfetto trace.
+pub(crate) struct PerfettoTrace {
+    path: PathBuf,
+    sink: Sink,
+    buffer: Message,
+    n_written: u64,
+    facts: Facts,
+    sites: Vec<CallSiteSummary>,
+    limit: Option<Limit>,
+    tracks: Vec<Track>,
+    /// Where the track of a thread is: by rank and thread.
+    of_threads: FxHashMap<(u32, u32), usize>,
+    /// The tracks for nonblocking operations of each rank: which, and when it is free, ns.
+    lanes: FxHashMap<u32, Vec<(usize, i64)>>,
+    /// Ranks that begin to wait, and cease to, by time.
+    waiting: BinaryHeap<Reverse<(i64, i64)>>,
+    n_waiting: i64,
+    n_shown: i64,
+    /// What 0 stands for, ns since the start of the run.
+    zero_ns: Option<i64>,
+    serial: u64,
+    n_instances: u64,
+    n_calls: u64,
+    n_left_out: u64,
+    next_flow: u64,
+}
+
+impl PerfettoTrace {
+    pub(crate) fn new(sink: Sink, path: &Path, mut facts: Facts, limit: Option<Limit>) -> Self {
+        let sites = std::mem::take(&mut facts.sites);
+        Self {
+            path: path.to_owned(),
+            sink,
+            buffer: Message::default(),
+            n_written: 0,
+            facts,
+            sites,
+            limit,
+            tracks: Vec::new(),
+            of_threads: FxHashMap::default(),
+            lanes: FxHashMap::default(),
+            waiting: BinaryHeap::new(),
+            n_waiting: 0,
+            n_shown: 0,
+            zero_ns: None,
+            serial: 0,
+            n_instances: 0,
+            n_calls: 0,
+            n_left_out: 0,
+            next_flow: 1,
+        }
+    }
+
+    fn write_out(&mut self, least: usize) -> Result<(), ExportError> {
+        if self.buffer.bytes.len() < least {
+            return Ok(());
+        }
+        self.n_written += self.buffer.bytes.len() as u64;
+        let written = self.sink.write_all(&self.buffer.bytes);
+        self.buffer.bytes.clear();
+        written.map_err(|error| ExportError::io(&self.path, error))
+    }
+
+    /// The first packets: hosts, and what belongs to none.
+    fn begin(&mut self, first_ns: i64) {
+        self.zero_ns = Some(first_ns.min(0));
+        let descriptors = [
+            (WAITING_UUID, "ranks that wait"),
+            (OUTLIERS_UUID, "outliers"),
+            (EXPORT_UUID, "export"),
+        ];
+        for (uuid, name) in descriptors {
+            self.descriptor(GLOBAL_SEQUENCE, |track| {
+                track.number(field::DESCRIPTOR_UUID, uuid);
+                track.text(field::DESCRIPTOR_NAME, name);
+                if uuid == WAITING_UUID {
+                    track.message(field::DESCRIPTOR_COUNTER, |counter| {
+                        counter.number(field::COUNTER_UNIT, UNIT_COUNT);
+                    });
+                }
+            });
+        }
+        for host in 0..self.facts.hosts.len() {
+            let name = std::mem::take(&mut self.facts.hosts[host]);
+            self.descriptor(GLOBAL_SEQUENCE, |track| {
+                track.number(field::DESCRIPTOR_UUID, FIRST_HOST_UUID + host as u64);
+                track.message(field::DESCRIPTOR_PROCESS, |process| {
+                    process.number(field::PROCESS_PID, host as u64 + 1);
+                    process.text(field::PROCESS_NAME, &name);
+                });
+            });
+        }
+    }
+
+    fn descriptor(&mut self, sequence: u32, content: impl FnOnce(&mut Message)) {
+        self.buffer.message(field::TRACE_PACKET, |packet| {
+            packet.number(field::SEQUENCE_ID, sequence.into());
+            packet.message(field::TRACK_DESCRIPTOR, content);
+        });
+    }
+
+    /// A new track, which is described by `content`.
+    fn new_track(&mut self, content: impl FnOnce(&mut Message)) -> usize {
+        let number = self.tracks.len();
+        let sequence = GLOBAL_SEQUENCE + 1 + number as u32;
+        let uuid = FIRST_TRACK_UUID + number as u64;
+        self.descriptor(sequence, |track| {
+            track.number(field::DESCRIPTOR_UUID, uuid);
+            content(track);
+        });
+        self.tracks.push(Track::new(sequence, uuid));
+        number
+    }
+
+    fn host_of(&self, rank: u32) -> u64 {
+        let known = self.facts.ranks.get(rank as usize).and_then(Option::as_ref);
+        known.map_or(0, |rank| rank.host as u64)
+    }
+
+    /// The track of a thread.
+    fn thread(&mut self, rank: u32, thread: u32) -> usize {
+        if let Some(&known) = self.of_threads.get(&(rank, thread)) {
+            return known;
+        }
+        let host = self.host_of(rank);
+        let name = match thread {
+            0 => format!("rank {rank}"),
+            _ => format!("rank {rank} thread {thread}"),
+        };
+        let number = self.new_track(|track| {
+            track.number(field::DESCRIPTOR_PARENT, FIRST_HOST_UUID + host);
+            track.message(field::DESCRIPTOR_THREAD, |of| {
+                of.number(field::THREAD_PID, host + 1);
+                // No other thread of the host has it, nor is it the number of a host.
+                let number = u64::from(rank) * 4096 + u64::from(thread.min(4095));
+                of.number(field::THREAD_TID, (1 << 32) + number);
+                of.text(field::THREAD_NAME, &name);
+            });
+        });
+        self.of_threads.insert((rank, thread), number);
+        number
+    }
+
+    /// A track of a rank on which there is room for a nonblocking operation.
+    fn lane(&mut self, rank: u32, begin_ns: i64, end_ns: i64) -> usize {
+        let lanes = self.lanes.entry(rank).or_default();
+        let free = lanes.iter_mut().find(|(_, free_ns)| *free_ns <= begin_ns);
+        if let Some((track, free_ns)) = free {
+            *free_ns = end_ns;
+            return *track;
+        }
+        let number = lanes.len() + 1;
+        let parent = self.thread(rank, 0);
+        let parent = self.tracks[parent].uuid;
+        let track = self.new_track(|track| {
+            track.number(field::DESCRIPTOR_PARENT, parent);
+            let name = format!("rank {rank}: nonblocking operations {number}");
+            track.text(field::DESCRIPTOR_NAME, &name);
+        });
+        let lanes = self.lanes.entry(rank).or_default();
+        lanes.push((track, end_ns));
+        track
+    }
+
+    fn add(&mut self, track: usize, [begin_ns, end_ns]: [i64; 2], what: What) {
+        self.serial += 1;
+        self.tracks[track].add(Slice {
+            begin_ns,
+            end_ns,
+            serial: self.serial,
+            what,
+        });
+    }
+
+    /// Whether an instance is left out, so that the file does not become too large.
+    fn is_left_out(&self, of: &InstanceWithCalls<'_>, rows: &Rows<'_>) -> bool {
+        let Some(limit) = &self.limit else {
+            return false;
+        };
+        let n_bytes = u128::from(self.n_written) + self.buffer.bytes.len() as u128;
+        let max_bytes = u128::from(limit.max_bytes - limit.max_bytes / RESERVE);
+        let share = max_bytes * u128::from(self.n_calls) / u128::from(limit.n_calls.max(1));
+        if n_bytes <= share {
+            return false;
+        }
+        let operation = &rows.operations[of.instance.operation as usize];
+        let Some(position) = of.instance.position() else {
+            return true;
+        };
+        let name = operation.operation.to_owned();
+        !(limit.kept).contains(&(of.instance.entry(), name, position))
+    }
+
+    fn add_instance(&mut self, of: &InstanceWithCalls<'_>) {
+        let (instance, number) = (of.instance, self.n_instances);
+        for (at, call) in of.calls.iter().enumerate() {
+            let facts = CallFacts {
+                operation: instance.operation,
+                instance: number,
+                bytes: call.bytes(),
+                site: call.site(),
+                is_complete: instance.state == InstanceState::Complete,
+            };
+            let thread = self.thread(call.rank, call.thread);
+            let end_ns = call.leave_ns().unwrap_or(i64::MAX);
+            let mut wait_track = thread;
+            let mut waits_from_ns = call.enter_ns;
+            match of.overlaps.get(at).copied().flatten() {
+                None => self.add(thread, [call.enter_ns, end_ns], What::Call(facts)),
+                Some(overlap) => {
+                    let initiated = [call.enter_ns, overlap.initiated_ns];
+                    self.add(thread, initiated, What::Call(facts));
+                    let lane = self.lane(call.rank, call.enter_ns, end_ns);
+                    let whole = [call.enter_ns, end_ns];
+                    self.add(lane, whole, What::Operation(facts));
+                    wait_track = lane;
+                    if let Some(completing_ns) = overlap.completing_ns {
+                        waits_from_ns = completing_ns;
+                        let what = What::Completing {
+                            operation: instance.operation,
+                            instance: number,
+                        };
+                        self.add(lane, [completing_ns, end_ns], what);
+                        self.add(thread, [completing_ns, end_ns], what);
+                    }
+                }
+            }
+            if let Some(wait_ns) = call.wait_ns().filter(|&ns| ns > 0) {
+                let span = [waits_from_ns, waits_from_ns.saturating_add(wait_ns)];
+                let what = What::Wait {
+                    rank: call.waited_for(),
+                    cause: call.cause(),
+                };
+                self.add(wait_track, span, what);
+                self.waiting.push(Reverse((span[0], 1)));
+                self.waiting.push(Reverse((span[1], -1)));
+            }
+        }
+        self.add_messages(of);
+    }
+
+    fn add_messages(&mut self, of: &InstanceWithCalls<'_>) {
+        let thread_of = |rank: u32| {
+            let call = of.calls.iter().find(|call| call.rank == rank);
+            call.map(|call| call.thread)
+        };
+        for message in of.messages {
+            let ends = [message.sender, message.receiver].map(|rank| (rank, thread_of(rank)));
+            let received_ns = message.received_ns.filter(|&ns| ns > message.sent_ns);
+            let flow = match (ends, received_ns) {
+                ([(_, Some(_)), (_, Some(_))], Some(_)) => {
+                    self.next_flow += 1;
+                    Some(self.next_flow)
+                }
+                _ => None,
+            };
+            let [(sender, sends), (receiver, receives)] = ends;
+            let facts = |other: u32| MessageFacts {
+                other,
+                bytes: message.bytes,
+                flow,
+            };
+            if let Some(thread) = sends {
+                let track = self.thread(sender, thread);
+                let at = [message.sent_ns; 2];
+                self.add(track, at, What::Send(facts(receiver)));
+            }
+            if let (Some(thread), Some(at_ns)) = (receives, message.received_ns) {
+                let track = self.thread(receiver, thread);
+                self.add(track, [at_ns; 2], What::Receive(facts(sender)));
+            }
+        }
+    }
+
+    /// Writes everything before a time, ns.
+    fn flush(&mut self, until_ns: i64, names: &Names<'_>) -> Result<(), ExportError> {
+        let zero_ns = self.zero_ns.unwrap_or(0);
+        for at in 0..self.tracks.len() {
+            while let Some(step) = self.tracks[at].next_before(until_ns) {
+                let track = &mut self.tracks[at];
+                match step {
+                    Step::Begin(slice) => {
+                        let from = (names, &self.sites[..], zero_ns);
+                        begin_slice(&mut self.buffer, track, &slice, from);
+                    }
+                    Step::End(at_ns) => end_slice(&mut self.buffer, track, at_ns - zero_ns),
+                }
+                self.write_out(BUFFER)?;
+            }
+        }
+        while let Some(&Reverse((at_ns, _))) = self.waiting.peek() {
+            if at_ns >= until_ns {
+                break;
+            }
+            while let Some(&Reverse((other_ns, change))) = self.waiting.peek()
+                && other_ns == at_ns
+            {
+                self.n_waiting += change;
+                self.waiting.pop();
+            }
+            self.show_waiting(at_ns - zero_ns);
+        }
+        self.write_out(BUFFER)
+    }
+
+    /// Shows how many ranks wait, unless it is about as many as before.
+    fn show_waiting(&mut self, at_ns: i64) {
+        let least = (self.facts.ranks.len() as i64 / 16).max(1);
+        let change = (self.n_waiting - self.n_shown).abs();
+        if change == 0 || (change < least && self.n_waiting > 0) {
+            return;
+        }
+        self.n_shown = self.n_waiting;
+        let n_waiting = self.n_waiting;
+        self.global_event(at_ns, |event| {
+            event.number(field::EVENT_TYPE, COUNTER);
+            event.number(field::EVENT_TRACK_UUID, WAITING_UUID);
+            event.signed(field::EVENT_COUNTER_VALUE, n_waiting);
+        });
+    }
+
+    /// An event that belongs to no rank.
+    fn global_event(&mut self, at_ns: i64, content: impl FnOnce(&mut Message)) {
+        self.buffer.message(field::TRACE_PACKET, |packet| {
+            packet.number(field::TIMESTAMP, at_ns.max(0).cast_unsigned());
+            packet.number(field::SEQUENCE_ID, GLOBAL_SEQUENCE.into());
+            packet.message(field::TRACK_EVENT, content);
+        });
+    }
+
+    /// The phases that the program marked, and the instances that stick out.
+    fn add_findings(&mut self, analyzed: &AnalysisOfRows) {
+        let zero_ns = self.zero_ns.unwrap_or(0);
+        let analysis = &analyzed.analysis;
+        for (number, phase) in analysis.phases.iter().enumerate() {
+            let uuid = FIRST_PHASE_UUID + number as u64;
+            let name = format!("phase {}", phase.level);
+            self.descriptor(GLOBAL_SEQUENCE, |track| {
+                track.number(field::DESCRIPTOR_UUID, uuid);
+                track.text(field::DESCRIPTOR_NAME, &name);
+            });
+            for (at_ns, kind) in [(phase.from_ns, SLICE_BEGIN), (phase.to_ns, SLICE_END)] {
+                self.global_event(at_ns - zero_ns, |event| {
+                    event.number(field::EVENT_TYPE, kind);
+                    event.number(field::EVENT_TRACK_UUID, uuid);
+                    if kind == SLICE_BEGIN {
+                        event.text(field::EVENT_NAME, &name);
+                    }
+                });
+            }
+        }
+        let mut outliers: Vec<(i64, String)> = Vec::new();
+        for operation in &analysis.operations {
+            for outlier in &operation.outliers {
+                let duration = collbench_text::quantity::duration(outlier.duration_ns);
+                let late = outlier.last_rank.map(|rank| format!(", rank {rank} last"));
+                let late = late.unwrap_or_default();
+                let of = &operation.operation;
+                outliers.push((outlier.at_ns, format!("{of}: {duration}{late}")));
+            }
+        }
+        outliers.sort();
+        for (at_ns, name) in outliers {
+            self.global_event(at_ns - zero_ns, |event| {
+                event.number(field::EVENT_TYPE, INSTANT);
+                event.number(field::EVENT_TRACK_UUID, OUTLIERS_UUID);
+                event.text(field::EVENT_NAME, &name);
+            });
+        }
+    }
+
+    /// What the file is of, and what is missing.
+    fn add_about(&mut self, analyzed: &AnalysisOfRows) {
+        let analysis = &analyzed.analysis;
+        let mut about = vec![
+            ("collbench", collbench_version::VERSION.to_owned()),
+            ("command", analysis.trace.command.join(" ")),
+            ("zero_ns", self.zero_ns.unwrap_or(0).to_string()),
+            ("instances", self.n_instances.to_string()),
+            ("complete", analysis.trace.complete.to_string()),
+        ];
+        for host in &analysis.clock.hosts {
+            if let Some(ns) = host.uncertainty_ns {
+                let text = format!("{}: {ns} ns", host.host);
+                about.push(("clock_uncertainty", text));
+            }
+        }
+        let name = if self.n_left_out > 0 {
+            let left_out = self.n_left_out;
+            about.push(("instances_left_out", left_out.to_string()));
+            let n = self.n_instances;
+            format!("{left_out} of {n} instances are left out (--max-size)")
+        } else {
+            "all instances".to_owned()
+        };
+        self.global_event(0, |event| {
+            event.number(field::EVENT_TYPE, INSTANT);
+            event.number(field::EVENT_TRACK_UUID, EXPORT_UUID);
+            event.text(field::EVENT_NAME, &name);
+            for (name, value) in &about {
+                event.message(field::EVENT_DEBUG_ANNOTATION, |annotation| {
+                    annotation.text(field::ANNOTATION_NAME, name);
+                    annotation.text(field::ANNOTATION_STRING, value);
+                });
+            }
+        });
+    }
+}
+
+impl WriteInstances for PerfettoTrace {
+    fn take(&mut self, rows: &Rows<'_>) -> Result<(), ExportError> {
+        let mut until_ns = i64::MIN;
+        for of in rows.instances() {
+            let first_ns = of.instance.first_enter_ns;
+            if self.zero_ns.is_none() {
+                self.begin(first_ns);
+            }
+            until_ns = until_ns.max(first_ns);
+            self.n_calls += of.calls.len() as u64;
+            if self.is_left_out(&of, rows) {
+                self.n_left_out += 1;
+            } else {
+                self.add_instance(&of);
+            }
+            self.n_instances += 1;
+        }
+        let names = Names {
+            operations: rows.operations,
+            causes: rows.causes,
+            communicators: &Arc::clone(&self.facts.entries),
+        };
+        self.flush(until_ns, &names)
+    }
+
+    fn finish(
+        mut self: Box<Self>,
+        analyzed: &AnalysisOfRows,
+    ) -> Result<Option<String>, ExportError> {
+        if self.zero_ns.is_none() {
+            self.begin(0);
+        }
+        let names = Names {
+            operations: &analyzed.operations,
+            causes: &analyzed.causes,
+            communicators: &Arc::clone(&self.facts.entries),
+        };
+        self.flush(i64::MAX, &names)?;
+        self.add_findings(analyzed);
+        self.add_about(analyzed);
+        self.write_out(0)?;
+        let Self {
+            sink,
+            path,
+            n_left_out,
+            n_instances,
+            ..
+        } = *self;
+        sink.finish()
+            .map_err(|error| ExportError::io(&path, error))?;
+        let said = "instances are left out, so that the file stays below --max-size";
+        Ok((n_left_out > 0).then(|| format!("{n_left_out} of {n_instances} {said}")))
+    }
+}
+
+/// What numbers stand for.
+struct Names<'n> {
+    operations: &'n [OperationRow],
+    causes: &'n [CauseRow],
+    communicators: &'n [String],
+}
+
+impl Names<'_> {
+    fn name(&self, name: Name) -> String {
+        let operation = |number: u32| self.operations[number as usize].operation;
+        match name {
+            Name::Operation(number) => operation(number).to_owned(),
+            Name::Completion(number) => format!("completing {}", operation(number)),
+            Name::Wait => "wait".to_owned(),
+            Name::Send => "send".to_owned(),
+            Name::Receive => "receive".to_owned(),
+        }
+    }
+
+    fn text(&self, text: Text, sites: &[CallSiteSummary]) -> String {
+        match text {
+            Text::Cause(number) => self.causes[number as usize].kind.code().to_owned(),
+            Text::Communicator(number) => {
+                let communicator = self.operations[number as usize].communicator;
+                let name = communicator.and_then(|at| self.communicators.get(at));
+                name.map_or_else(|| "not known".to_owned(), Clone::clone)
+            }
+            Text::Algorithm(number) => {
+                let algorithm = &self.operations[number as usize].algorithm;
+                algorithm.clone().unwrap_or_default()
+            }
+            Text::Site(number) => {
+                let site = sites.get(number as usize);
+                site.map_or_else(|| format!("site {number}"), CallSiteSummary::place)
+            }
+        }
+    }
+}
+
+/// A packet with the begin of a slice, or an instant.
+fn begin_slice(
+    buffer: &mut Message,
+    track: &mut Track,
+    slice: &Slice,
+    (names, sites, zero_ns): (&Names<'_>, &[CallSiteSummary], i64),
+) {
+    let is_first = track.interned.is_none();
+    let uuid = track.uuid;
+    let interned = track.interned.get_or_insert_default();
+    let mut new = Message::default();
+    if is_first {
+        for (iid, name) in (1..).zip(ANNOTATIONS) {
+            intern(&mut new, field::INTERNED_ANNOTATION_NAME, iid, name);
+        }
+    }
+    let mut event = Message::default();
+    let name = match slice.what {
+        What::Call(of) | What::Operation(of) => Name::Operation(of.operation),
+        What::Completing { operation, .. } => Name::Completion(operation),
+        What::Wait { .. } => Name::Wait,
+        What::Send(_) => Name::Send,
+        What::Receive(_) => Name::Receive,
+    };
+    let kind = if slice.what.is_instant() {
+        INSTANT
+    } else {
+        SLICE_BEGIN
+    };
+    event.number(field::EVENT_TYPE, kind);
+    let mut said = Said {
+        event: &mut event,
+        new: &mut new,
+        interned,
+        names,
+        sites,
+    };
+    let name = said.name(name);
+    said.event.number(field::EVENT_NAME_IID, name);
+    match slice.what {
+        What::Call(of) | What::Operation(of) => {
+            let operation = &names.operations[of.operation as usize];
+            said.number(INSTANCE, of.instance);
+            if let Some(bytes) = of.bytes {
+                said.number(BYTES, bytes);
+            }
+            said.text(COMMUNICATOR, Text::Communicator(of.operation));
+            if let Some(root) = operation.root {
+                said.number(ROOT, root.into());
+            }
+            if operation.algorithm.is_some() {
+                said.text(ALGORITHM, Text::Algorithm(of.operation));
+            }
+            if let Some(site) = of.site {
+                said.text(CALLED_FROM, Text::Site(site));
+            }
+            if !of.is_complete {
+                said.number(COMPLETE, 0);
+            }
+        }
+        What::Completing { instance, .. } => said.number(INSTANCE, instance),
+        What::Wait { rank, cause } => {
+            if let Some(rank) = rank {
+                said.number(WAITED_FOR, rank.into());
+            }
+            if let Some(cause) = cause {
+                said.text(CAUSE, Text::Cause(cause));
+            }
+        }
+        What::Send(of) | What::Receive(of) => {
+            let is_send = matches!(slice.what, What::Send(_));
+            said.number(if is_send { TO } else { FROM }, of.other.into());
+            said.number(BYTES, of.bytes);
+            if let Some(flow) = of.flow {
+                let field = if is_send {
+                    field::EVENT_FLOW_ID
+                } else {
+                    field::EVENT_TERMINATING_FLOW_ID
+                };
+                said.event.fixed(field, flow);
+            }
+        }
+    }
+    let sequence = track.sequence;
+    let at_ns = (slice.begin_ns - zero_ns).max(0);
+    buffer.message(field::TRACE_PACKET, |packet| {
+        packet.number(field::TIMESTAMP, at_ns.cast_unsigned());
+        packet.number(field::SEQUENCE_ID, sequence.into());
+        let cleared = if is_first { STATE_CLEARED } else { 0 };
+        packet.number(field::SEQUENCE_FLAGS, NEEDS_STATE | cleared);
+        if is_first {
+            packet.message(field::PACKET_DEFAULTS, |defaults| {
+                defaults.message(field::DEFAULTS_TRACK_EVENT, |defaults| {
+                    defaults.number(field::EVENT_TRACK_UUID, uuid);
+                });
+            });
+        }
+        if !new.bytes.is_empty() {
+            packet.message(field::INTERNED_DATA, |data| {
+                data.bytes.extend_from_slice(&new.bytes);
+            });
+        }
+        packet.message(field::TRACK_EVENT, |of| {
+            of.bytes.extend_from_slice(&event.bytes);
+        });
+    });
+}
+
+/// A packet with the end of the innermost slice.
+fn end_slice(buffer: &mut Message, track: &Track, at_ns: i64) {
+    buffer.message(field::TRACE_PACKET, |packet| {
+        packet.number(field::TIMESTAMP, at_ns.max(0).cast_unsigned());
+        packet.number(field::SEQUENCE_ID, track.sequence.into());
+        packet.number(field::SEQUENCE_FLAGS, NEEDS_STATE);
+        packet.message(field::TRACK_EVENT, |event| {
+            event.number(field::EVENT_TYPE, SLICE_END);
+        });
+    });
+}
+
+/// A text that packets call by number from now on.
+fn intern(new: &mut Message, list: u32, iid: u64, text: &str) {
+    new.message(list, |entry| {
+        entry.number(field::IID, iid);
+        entry.text(field::INTERNED_TEXT, text);
+    });
+}
+
+/// What is said of a slice.
+struct Said<'s> {
+    event: &'s mut Message,
+    /// Names and texts that are not yet known.
+    new: &'s mut Message,
+    interned: &'s mut Interned,
+    names: &'s Names<'s>,
+    sites: &'s [CallSiteSummary],
+}
+
+impl Said<'_> {
+    fn name(&mut self, name: Name) -> u64 {
+        let next = self.interned.names.len() as u64 + 1;
+        let iid = *self.interned.names.entry(name).or_insert(next);
+        if iid == next {
+            let text = self.names.name(name);
+            intern(self.new, field::INTERNED_EVENT_NAME, iid, &text);
+        }
+        iid
+    }
+
+    fn number(&mut self, name: u64, value: u64) {
+        self.event
+            .message(field::EVENT_DEBUG_ANNOTATION, |annotation| {
+                annotation.number(field::ANNOTATION_NAME_IID, name);
+                annotation.number(field::ANNOTATION_UINT, value);
+            });
+    }
+
+    fn text(&mut self, name: u64, text: Text) {
+        let next = self.interned.texts.len() as u64 + 1;
+        let iid = *self.interned.texts.entry(text).or_insert(next);
+        if iid == next {
+            let text = self.names.text(text, self.sites);
+            intern(self.new, field::INTERNED_STRING, iid, &text);
+        }
+        self.event
+            .message(field::EVENT_DEBUG_ANNOTATION, |annotation| {
+                annotation.number(field::ANNOTATION_NAME_IID, name);
+                annotation.number(field::ANNOTATION_STRING_IID, iid);
+            });
+    }
+}
