@@ -51,12 +51,13 @@ class Sums:
         self.instances = collections.Counter()
         self.payload = 0
 
-    def call(self, index, rank, state, size, time, wait):
+    def call(self, index, rank, state, size, time, wait, leave):
         """A call of an operation with this index in analysis.json."""
         of = self.operations[index]
         if state != "cut":
             of[0] += 1
-            of[1] += time or 0
+            # Of a nonblocking operation that was never completed only the rank has the time.
+            of[1] += (time or 0) if leave is not None else 0
             of[2] += wait or 0
             if size is not None:
                 of[3] = size if of[3] is None else min(of[3], size)
@@ -99,7 +100,7 @@ def compare(trace, name, sums, document):
         fail(trace, f"{name}: bytes", sums.payload, document["trace"]["bytes"])
 
 
-CALLS = ("SELECT o.analysis_index, c.rank, i.state, c.bytes, c.time_ns, c.wait_ns FROM calls c JOIN operations o ON "
+CALLS = ("SELECT o.analysis_index, c.rank, i.state, c.bytes, c.time_ns, c.wait_ns, c.leave_ns FROM calls c JOIN operations o ON "
          "c.operation_id = o.operation_id JOIN instances i ON c.instance = i.instance")
 INSTANCES = ("SELECT o.analysis_index, i.state, count(*) FROM instances i JOIN operations o ON i.operation_id = o.operation_id "
              "GROUP BY 1, 2")
@@ -121,9 +122,9 @@ def of_frames(calls, operations, instances, to_rows, merge):
     for instance, operation, state in to_rows(instances, ["instance", "operation_id", "state"]):
         states[instance] = state
         sums.instances[(indexes[operation], state)] += 1
-    columns = ["instance", "operation_id", "rank", "bytes", "time_ns", "wait_ns"]
-    for instance, operation, rank, size, time, wait in to_rows(calls, columns):
-        sums.call(indexes[operation], rank, states[instance], size, time, wait)
+    columns = ["instance", "operation_id", "rank", "bytes", "time_ns", "wait_ns", "leave_ns"]
+    for instance, operation, rank, *figures in to_rows(calls, columns):
+        sums.call(indexes[operation], rank, states[instance], *figures)
     return sums
 
 
@@ -233,7 +234,8 @@ def check_perfetto(trace, path, document):
         elif event.type == kinds.TYPE_SLICE_END:
             if not stacks[track]:
                 fail(trace, "the end of a slice that did not begin", track, "a slice")
-            spans[track].append((*stacks[track].pop(), packet.timestamp))
+            begun = stacks[track].pop()
+            spans[track].append((begun[0], begun[1], {**begun[2], **said}, packet.timestamp))
     if flows != ends or any(n != 1 for n in flows.values()):
         fail(trace, "flows without two ends", len(flows - ends), 0)
     calls, payload = collections.Counter(), 0
@@ -244,12 +246,12 @@ def check_perfetto(trace, path, document):
                 rank = int(of.name.split()[1].rstrip(":"))
                 for name, begin, said, end in slices:
                     if name == "wait":
-                        waits[rank] += end - begin
+                        waits[rank] += said.get("wait_ns", end - begin)
             continue
         rank = int(of.thread.thread_name.split()[1])
         for name, begin, said, end in slices:
             if name == "wait":
-                waits[rank] += end - begin
+                waits[rank] += said.get("wait_ns", end - begin)
             elif name.startswith("MPI_"):
                 calls[(name, rank)] += 1
                 payload += said.get("bytes", 0)

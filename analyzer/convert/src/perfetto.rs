@@ -48,7 +48,7 @@ const FIRST_HOST_UUID: u64 = 1 << 40;
 const FIRST_TRACK_UUID: u64 = 1 << 41;
 
 /// Names of what is said of slices; the number is the position, from 1.
-const ANNOTATIONS: [&str; 11] = [
+const ANNOTATIONS: [&str; 12] = [
     "instance",
     "bytes",
     "communicator",
@@ -60,6 +60,7 @@ const ANNOTATIONS: [&str; 11] = [
     "cause",
     "to",
     "from",
+    "wait_ns",
 ];
 const INSTANCE: u64 = 1;
 const BYTES: u64 = 2;
@@ -72,6 +73,8 @@ const WAITED_FOR: u64 = 8;
 const CAUSE: u64 = 9;
 const TO: u64 = 10;
 const FROM: u64 = 11;
+/// Of a wait in which another call begins: how long it is as a whole, ns.
+const WAIT_NS: u64 = 12;
 
 /// Instances that stay however large the file: entry, operation, position.
 pub(crate) type Kept = FxHashSet<(Option<usize>, String, u64)>;
@@ -379,7 +382,9 @@ impl PerfettoTrace {
                         let from = (names, &self.sites[..], zero_ns);
                         begin_slice(&mut self.buffer, track, &slice, from);
                     }
-                    Step::End(at_ns) => end_slice(&mut self.buffer, track, at_ns - zero_ns),
+                    Step::End(at_ns, whole_ns) => {
+                        end_slice(&mut self.buffer, track, at_ns - zero_ns, whole_ns);
+                    }
                 }
                 self.write_out(BUFFER)?;
             }
@@ -705,14 +710,20 @@ fn begin_slice(
     });
 }
 
-/// A packet with the end of the innermost slice.
-fn end_slice(buffer: &mut Message, track: &Track, at_ns: i64) {
+/// A packet with the end of the innermost slice; of a wait that is longer than its slice, how long it is, ns.
+fn end_slice(buffer: &mut Message, track: &Track, at_ns: i64, whole_ns: Option<i64>) {
     buffer.message(field::TRACE_PACKET, |packet| {
         packet.number(field::TIMESTAMP, at_ns.max(0).cast_unsigned());
         packet.number(field::SEQUENCE_ID, track.sequence.into());
         packet.number(field::SEQUENCE_FLAGS, NEEDS_STATE);
         packet.message(field::TRACK_EVENT, |event| {
             event.number(field::EVENT_TYPE, SLICE_END);
+            if let Some(ns) = whole_ns {
+                event.message(field::EVENT_DEBUG_ANNOTATION, |annotation| {
+                    annotation.number(field::ANNOTATION_NAME_IID, WAIT_NS);
+                    annotation.number(field::ANNOTATION_UINT, ns.max(0).cast_unsigned());
+                });
+            }
         });
     });
 }

@@ -57,7 +57,7 @@ impl CallRow {
     }
 
     /// Time in it, as sums have it, ns: of a nonblocking operation its shares of the initiating and of the completing call.
-    /// `None` where it did not return, and where it returned an error.
+    /// `None` for blocking calls that did not return, and for those that returned an error.
     #[must_use]
     pub fn time_ns(&self) -> Option<i64> {
         known(self.time_ns, UNKNOWN_NS)
@@ -440,7 +440,9 @@ impl<'c> RowCollector<'c> {
             let leave_ns = call.leave.map(Timestamp::ns);
             let time_ns = match state {
                 InstanceState::Failed | InstanceState::Cut => UNKNOWN_NS,
-                _ if call.has_failed || call.leave.is_none() => UNKNOWN_NS,
+                _ if call.has_failed || (call.leave.is_none() && call.overlap.is_none()) => {
+                    UNKNOWN_NS
+                }
                 _ => call.time_ns(),
             };
             let [first, last] = enters_ns.unwrap_or([enter_ns; 2]);

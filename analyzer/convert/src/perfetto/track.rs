@@ -71,6 +71,11 @@ pub(super) struct MessageFacts {
 }
 
 impl What {
+    /// Whether it is a call.
+    fn is_call(&self) -> bool {
+        matches!(self, Self::Call(_) | Self::Completing { .. })
+    }
+
     /// Whether it is an instant.
     pub(super) fn is_instant(&self) -> bool {
         matches!(self, Self::Send(_) | Self::Receive(_))
@@ -111,8 +116,8 @@ pub(super) struct Track {
     pub(super) sequence: u32,
     pub(super) uuid: u64,
     pending: BinaryHeap<Reverse<Slice>>,
-    /// The ends of the slices that have begun, ns, the outermost first.
-    open: Vec<i64>,
+    /// The slices that have begun, the outermost first.
+    open: Vec<Slice>,
     /// The latest time that was written, ns.
     at_ns: i64,
     /// Begin and end of the last call that completed operations, ns: several may be completed by one.
@@ -159,8 +164,8 @@ pub(super) enum Text {
 pub(super) enum Step {
     /// A slice begins, or an instant is.
     Begin(Slice),
-    /// The innermost slice ends at a time, ns.
-    End(i64),
+    /// The innermost slice ends at a time, ns; of a wait that is cut by a call in it, how long it is as a whole.
+    End(i64, Option<i64>),
 }
 
 impl Track {
@@ -191,17 +196,22 @@ impl Track {
             .filter(|next| next.0.begin_ns < until_ns);
         let Some(Reverse(next)) = next else {
             // At the end of all there is nothing more to wait for.
-            let end_ns = *self.open.last().filter(|_| until_ns == i64::MAX)?;
-            return self.end(end_ns).or_else(|| self.next_before(until_ns));
+            let last = *self.open.last().filter(|_| until_ns == i64::MAX)?;
+            return self.end(last.end_ns).or_else(|| self.next_before(until_ns));
         };
         let begin_ns = next.begin_ns.max(self.at_ns);
-        if let Some(&end_ns) = self.open.last() {
+        if let Some(last) = self.open.last() {
             let has_ended = if next.what.is_instant() {
-                end_ns < begin_ns
+                last.end_ns < begin_ns
             } else {
-                end_ns <= begin_ns
+                last.end_ns <= begin_ns
             };
-            if has_ended {
+            // A call that is made within a call, as by a callback, may last longer than the wait of that.
+            let is_cut = next.what.is_call()
+                && matches!(last.what, What::Wait { .. })
+                && next.end_ns > last.end_ns;
+            if has_ended || is_cut {
+                let end_ns = last.end_ns.min(begin_ns);
                 return self.end(end_ns).or_else(|| self.next_before(until_ns));
             }
         }
@@ -213,23 +223,27 @@ impl Track {
             }
         }
         slice.begin_ns = begin_ns;
-        let outer_ns = self.open.last().copied().unwrap_or(i64::MAX);
+        let outer_ns = self.open.last().map_or(i64::MAX, |last| last.end_ns);
         slice.end_ns = slice.end_ns.max(begin_ns).min(outer_ns);
         self.at_ns = begin_ns;
         if !slice.what.is_instant() {
-            self.open.push(slice.end_ns);
+            self.open.push(slice);
         }
         Some(Step::Begin(slice))
     }
 
     /// Ends the innermost slice; `None` for one that never does.
     fn end(&mut self, end_ns: i64) -> Option<Step> {
-        self.open.pop();
+        let ended = self.open.pop()?;
         if end_ns == i64::MAX {
             return None;
         }
         self.at_ns = self.at_ns.max(end_ns);
-        Some(Step::End(end_ns))
+        let whole_ns = ended.end_ns - ended.begin_ns;
+        Some(Step::End(
+            end_ns,
+            (end_ns < ended.end_ns).then_some(whole_ns),
+        ))
     }
 }
 
@@ -244,7 +258,7 @@ mod tests {
             while let Some(step) = track.next_before(until_ns) {
                 steps.push(match step {
                     Step::Begin(slice) => format!("{}-{}", slice.begin_ns, slice.end_ns),
-                    Step::End(at_ns) => format!("end {at_ns}"),
+                    Step::End(at_ns, _) => format!("end {at_ns}"),
                 });
             }
         };
