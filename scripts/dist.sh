@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 glibc=2.28
 most_bytes=15000000
-commands="collbench-record collbench-compact collbench-analyze collbench-generate collbench-tree collbench-tune"
+commands="collbench-record collbench-compact collbench-analyze collbench-generate collbench-tree collbench-tune collbench-export"
 
 target=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)
 dist=$target/dist
@@ -113,7 +113,7 @@ find . -type f ! -name SHA256SUMS -print0 | LC_ALL=C sort -z | xargs -0 sha256su
 cd "$dist"
 chmod -R u=rwX,go=rX "$name"
 tar -c --sort=name --owner=0 --group=0 --numeric-owner --mtime="${date:-1970-01-01} 00:00Z" "$name" |
-    zstd -q -19 -T1 -f -o "$name.tar.zst"
+    zstd -q -19 --long=27 -T1 -f -o "$name.tar.zst"
 sha256sum "$name.tar.zst" >"$name.tar.zst.sha256"
 bytes=$(stat -c %s "$name.tar.zst")
 echo "dist.sh: $dist/$name.tar.zst, $bytes bytes"

@@ -34,7 +34,7 @@ mkdir -p "$prefix/bin" "$prefix/lib" "$share/man/man1" "$share/bash-completion/c
     "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
 # collbench-bench needs MPI and libclang to be built, and is installed if it has been built.
 for name in collbench-record collbench-compact collbench-analyze collbench-generate \
-    collbench-tree collbench-tune collbench-bench; do
+    collbench-tree collbench-tune collbench-export collbench-bench; do
     command=$built/$name
     if [ $name = collbench-bench ] && [ ! -x "$command" ]; then
         [ $# = 2 ] || echo "collbench-bench is not built and so not installed; to add it (needs MPI and" \

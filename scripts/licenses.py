@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-COMMANDS = ["collbench-record", "collbench-report", "collbench-generate", "collbench-tune", "collbench-preload"]
+COMMANDS = ["collbench-record", "collbench-report", "collbench-generate", "collbench-tune", "collbench-convert", "collbench-preload"]
 FILES = ("license", "licence", "copying", "notice", "unlicense")
 
 

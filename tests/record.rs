@@ -646,6 +646,7 @@ fn the_commands_say_who_they_are_and_refuse_what_they_do_not_know() {
         "collbench-generate",
         "collbench-tree",
         "collbench-tune",
+        "collbench-export",
     ] {
         let path = command(name);
         let path = path.to_str().unwrap();
@@ -704,6 +705,7 @@ fn installed_commands_record_and_bring_their_manuals_and_completions() {
         "collbench-generate",
         "collbench-tree",
         "collbench-tune",
+        "collbench-export",
     ] {
         let manual = fs::read_to_string(prefix.join(format!("share/man/man1/{name}.1"))).unwrap();
         assert!(manual.contains(".SH OPTIONS"), "{name}: {manual}");

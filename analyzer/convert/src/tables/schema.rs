@@ -453,3 +453,50 @@ pub const ABOUT: TableSchema = TableSchema {
     about: "what was exported: one property in each row",
     columns: &[text("key", "the property"), text("value", "its value")],
 };
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+
+    /// The tables as docs/export.md has them.
+    fn documented() -> String {
+        let mut text = String::new();
+        for table in TABLES {
+            let TableSchema {
+                name,
+                about,
+                columns,
+            } = table;
+            _ = write!(
+                text,
+                "\n### {name}\n\nA row is {about}.\n\n| column | |\n| --- | --- |\n"
+            );
+            for column in *columns {
+                let mark = if column.is_nullable { "?" } else { "" };
+                _ = writeln!(text, "| `{}`{mark} | {} |", column.name, column.about);
+            }
+        }
+        text + "\n"
+    }
+
+    /// With `UPDATE_DOCS` set the page is written anew.
+    #[test]
+    fn the_documentation_has_all_columns_and_what_they_say() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/export.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = page.split_once("<!-- tables -->\n").unwrap();
+        let (found, after) = rest.split_once("<!-- end of tables -->").unwrap();
+        let expected = documented();
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            let page = format!("{before}<!-- tables -->\n{expected}<!-- end of tables -->{after}");
+            std::fs::write(path, page).unwrap();
+            return;
+        }
+        assert_eq!(
+            found, expected,
+            "UPDATE_DOCS=1 cargo test writes docs/export.md anew"
+        );
+    }
+}
