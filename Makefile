@@ -49,6 +49,7 @@ test-browser: build
 test-programs: build
 	@scripts/programs.sh
 	@scripts/mpis.sh
+	@scripts/readers.sh
 	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test --workspace --features collbench-tests/programs --test programs
 
 test-long: build

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Compares exports of traces with their analysis: export-check.py COMMANDS TRACE...
+"""Compares exports of traces with their analysis: export-check.py [--python-alone] COMMANDS TRACE...
+
+A TRACE may be followed by options that select a part, with colons: trace::--ranks::0-3.
 
 Each trace is exported in each format, with 1 and with 3 threads; the bytes must be the same. Each export is read by programs of
 others - Python's csv and sqlite3, pandas, polars, DuckDB, Perfetto's own definition of its format, OTF2's reader - and calls,
 instances, payload, times and waits, by operation and by rank, must be those of analysis.json. The rules by which Perfetto reads a
-trace are applied as well. Readers that are not installed are named, and fail the check if CI is set.
+trace are applied as well. Readers that are not installed are named, and fail the check if CI is set; with --python-alone, none is wanted but Python's
+own.
 """
 import collections
 import csv
@@ -23,7 +26,9 @@ missing = set()
 
 
 def reader(name):
-    """A package, if it is installed."""
+    """A package, if it is installed and wanted."""
+    if "--python-alone" in sys.argv:
+        return None
     try:
         return __import__(name)
     except ImportError:
@@ -311,7 +316,8 @@ def check(commands, trace, folder, selection):
 
 
 def main():
-    commands, traces = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    commands, *traces = [argument for argument in sys.argv[1:] if argument != "--python-alone"]
+    commands = pathlib.Path(commands)
     for trace in traces:
         folder = pathlib.Path(tempfile.mkdtemp())
         try:

@@ -6,6 +6,7 @@ mod agreement;
 mod callbacks;
 mod clocks;
 mod compact;
+mod export;
 mod faults;
 mod follow;
 mod gaps;

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use collbench_tests::{
-    Analysis, Finished, Job, Workspace, analyze, calls_by_class, check_against_monitoring, have,
-    have_folder, monitoring, source_dir, target_dir,
+    Analysis, Finished, Job, Workspace, analyze, calls_by_class, check_against_monitoring,
+    check_exports, have, have_folder, monitoring, source_dir, target_dir,
 };
 use serde_json::Value;
 
@@ -63,6 +63,7 @@ fn run_both(job: &Job<'_>, prepare: impl Fn(&Path)) -> Run {
         assert_eq!(operation["incomplete"], 0, "{operation:#}");
     }
     check_against_monitoring(&analysis, &prefix);
+    check_exports(&trace, true);
     let ends = &analysis.json["trace"]["message_ends"];
     if !ends.is_null() {
         for unpaired in ["unpaired_sends", "unpaired_receives"] {

@@ -11,6 +11,7 @@ mod analysis;
 mod call_sites;
 mod cluster;
 mod ends;
+mod exports;
 mod machine;
 mod monitoring;
 mod rank_files;
@@ -24,6 +25,7 @@ pub use analysis::{Analysis, analyze, calls_by_class, sum};
 pub use call_sites::{calls_at, is_at, line_of};
 pub use cluster::{Cluster, TrueClock, TrueClocks};
 pub use ends::{End, edges_of_bcast, edges_of_bcasts, ends, n_received, paired};
+pub use exports::check_exports;
 pub use machine::{
     Workspace, command, have, have_folder, long_or, program, release_dir, skipped, source_dir,
     target_dir,

@@ -33,6 +33,8 @@ use track::{CallFacts, Interned, MessageFacts, Name, Slice, Step, Text, Track, W
 const BUFFER: usize = 1 << 18;
 /// Bytes of a call, about, at most: from which on the size of the file is watched.
 const MOST_BYTES_OF_CALL: u64 = 160;
+/// Calls that are put in order together, at least.
+const CALLS_TOGETHER: u64 = 256;
 /// Share of the size that is left for what comes last.
 const RESERVE: u64 = 64;
 
@@ -122,6 +124,8 @@ pub(crate) struct PerfettoTrace {
     n_calls: u64,
     n_left_out: u64,
     next_flow: u64,
+    /// After how many calls everything that is in order is written.
+    next_flush: u64,
 }
 
 impl PerfettoTrace {
@@ -147,6 +151,7 @@ impl PerfettoTrace {
             n_calls: 0,
             n_left_out: 0,
             next_flow: 1,
+            next_flush: 0,
         }
     }
 
@@ -510,6 +515,11 @@ impl PerfettoTrace {
 
 impl WriteInstances for PerfettoTrace {
     fn take(&mut self, rows: &Rows<'_>) -> Result<(), ExportError> {
+        let names = Names {
+            operations: rows.operations,
+            causes: rows.causes,
+            communicators: &Arc::clone(&self.facts.entries),
+        };
         let mut until_ns = i64::MIN;
         for of in rows.instances() {
             let first_ns = of.instance.first_enter_ns;
@@ -524,12 +534,11 @@ impl WriteInstances for PerfettoTrace {
                 self.add_instance(&of);
             }
             self.n_instances += 1;
+            if self.n_calls >= self.next_flush {
+                self.next_flush = self.n_calls + CALLS_TOGETHER.max(4 * self.tracks.len() as u64);
+                self.flush(until_ns, &names)?;
+            }
         }
-        let names = Names {
-            operations: rows.operations,
-            causes: rows.causes,
-            communicators: &Arc::clone(&self.facts.entries),
-        };
         self.flush(until_ns, &names)
     }
 
