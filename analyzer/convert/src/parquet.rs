@@ -3,11 +3,13 @@
 //! The columns of a row group are compressed while they are filled, several at a time, and put one behind the other when it is
 //! full: of a million rows no more is in memory than what stands in the file, and a page of each column.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use parquet::basic::{
     Compression, Encoding, LogicalType, Repetition, Type as PhysicalType, ZstdLevel,
 };
@@ -16,7 +18,8 @@ use parquet::column::writer::{ColumnWriter, get_column_writer};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
 use rayon::prelude::*;
@@ -31,6 +34,8 @@ use crate::target;
 const GROUP_ROWS: usize = 1 << 20;
 /// Rows of a page of a column, at most.
 const PAGE_ROWS: usize = 1 << 15;
+/// Bytes of the header of a page, about, at most.
+const MOST_BYTES_OF_HEADER: usize = 256;
 
 /// Writes tables as Parquet files.
 pub(crate) struct ParquetTables {
@@ -51,25 +56,76 @@ struct TableFile {
 /// A column of a row group.
 struct ColumnChunk {
     writer: ColumnWriter<'static>,
-    bytes: Arc<Mutex<Vec<u8>>>,
+    written: Arc<Mutex<WrittenPages>>,
     /// The texts by number, of a column of texts.
     texts: Vec<ByteArray>,
 }
 
+/// The pages of a column that were written, one behind the other: not in one piece, which would have to move while it grows.
+#[derive(Clone, Default)]
+struct WrittenPages {
+    pages: Vec<Bytes>,
+    n_bytes: u64,
+}
+
+impl Length for WrittenPages {
+    fn len(&self) -> u64 {
+        self.n_bytes
+    }
+}
+
+impl ChunkReader for WrittenPages {
+    type T = PageReader;
+
+    fn get_read(&self, start: u64) -> Result<PageReader, ParquetError> {
+        let mut reader = PageReader(self.pages.iter().cloned().collect());
+        io::copy(&mut (&mut reader).take(start), &mut io::sink())?;
+        Ok(reader)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let mut bytes = Vec::new();
+        let reader = self.get_read(start)?;
+        reader.take(length as u64).read_to_end(&mut bytes)?;
+        Ok(bytes.into())
+    }
+}
+
+/// Reads pages one behind the other.
+struct PageReader(VecDeque<Bytes>);
+
+impl Read for PageReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while let Some(page) = self.0.front_mut() {
+            if page.is_empty() {
+                self.0.pop_front();
+                continue;
+            }
+            let n = page.len().min(into.len());
+            into[..n].copy_from_slice(&page.split_to(n));
+            return Ok(n);
+        }
+        Ok(0)
+    }
+}
+
 /// Collects the pages of a column.
 struct Pages {
-    bytes: Arc<Mutex<Vec<u8>>>,
+    written: Arc<Mutex<WrittenPages>>,
 }
 
 impl PageWriter for Pages {
     fn write_page(&mut self, page: CompressedPage) -> Result<PageWriteSpec, ParquetError> {
-        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        let n_before = bytes.len() as u64;
-        let mut sink = TrackedWrite::new(&mut *bytes);
-        let mut written = SerializedPageWriter::new(&mut sink).write_page(page)?;
+        let mut bytes = Vec::with_capacity(page.compressed_size() + MOST_BYTES_OF_HEADER);
+        let mut sink = TrackedWrite::new(&mut bytes);
+        let mut spec = SerializedPageWriter::new(&mut sink).write_page(page)?;
         sink.flush()?;
-        written.offset += n_before;
-        Ok(written)
+        drop(sink);
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        spec.offset += written.n_bytes;
+        written.n_bytes += bytes.len() as u64;
+        written.pages.push(bytes.into());
+        Ok(spec)
     }
 
     fn close(&mut self) -> Result<(), ParquetError> {
@@ -160,6 +216,9 @@ impl TableFile {
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
             .set_data_page_row_count_limit(PAGE_ROWS)
+            // Those of pages would be in memory until the end.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
             .set_created_by("collbench".to_owned())
             .set_key_value_metadata(Some(vec![
                 KeyValue::new(
@@ -220,9 +279,8 @@ impl TableFile {
         let mut group = self.writer.next_row_group()?;
         for column in std::mem::take(&mut self.columns) {
             let closed = column.writer.close()?;
-            let mut bytes = column.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-            let bytes = bytes::Bytes::from(std::mem::take(&mut *bytes));
-            group.append_column(&bytes, closed)?;
+            let written = column.written.lock().unwrap_or_else(PoisonError::into_inner);
+            group.append_column(&*written, closed)?;
         }
         group.close()?;
         self.n_rows = 0;
@@ -232,13 +290,13 @@ impl TableFile {
 
 impl ColumnChunk {
     fn new(column: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> Self {
-        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::new(Mutex::new(WrittenPages::default()));
         let pages = Pages {
-            bytes: Arc::clone(&bytes),
+            written: Arc::clone(&written),
         };
         Self {
             writer: get_column_writer(Arc::clone(column), Arc::clone(properties), Box::new(pages)),
-            bytes,
+            written,
             texts: Vec::new(),
         }
     }
