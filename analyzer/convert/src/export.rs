@@ -17,6 +17,7 @@ use crate::sqlite::SqliteTables;
 use crate::tables::schema::{CALLS, TABLES, TableSchema};
 use crate::tables::{RowTables, WriteTables, summaries};
 use crate::target::Target;
+use crate::write::WriteInstances;
 
 /// The formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -245,21 +246,6 @@ impl How {
             }
         }
     }
-}
-
-/// What writes instances in some format.
-pub(crate) trait WriteInstances: Send {
-    /// Takes the next instances.
-    ///
-    /// # Errors
-    /// [`ExportError`] if they cannot be written.
-    fn take(&mut self, rows: &Rows<'_>) -> Result<(), ExportError>;
-
-    /// Ends it, after all instances; gives what the user should know, if anything.
-    ///
-    /// # Errors
-    /// [`ExportError`] if it cannot be written.
-    fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<Option<String>, ExportError>;
 }
 
 /// The tables of a trace on their way to a format.

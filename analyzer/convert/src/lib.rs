@@ -16,6 +16,7 @@ mod sink;
 mod sqlite;
 pub mod tables;
 mod target;
+mod write;
 
 pub use error::ExportError;
 pub use export::{Exported, Failure, Format, How, UsageError, export};

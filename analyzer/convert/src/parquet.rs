@@ -279,7 +279,10 @@ impl TableFile {
         let mut group = self.writer.next_row_group()?;
         for column in std::mem::take(&mut self.columns) {
             let closed = column.writer.close()?;
-            let written = column.written.lock().unwrap_or_else(PoisonError::into_inner);
+            let written = column
+                .written
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             group.append_column(&*written, closed)?;
         }
         group.close()?;

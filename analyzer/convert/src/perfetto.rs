@@ -20,9 +20,9 @@ use collbench_analyzer::rows::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::ExportError;
-use crate::export::WriteInstances;
 use crate::facts::Facts;
 use crate::sink::Sink;
+use crate::write::WriteInstances;
 use packet::{
     COUNTER, INSTANT, Message, NEEDS_STATE, SLICE_BEGIN, SLICE_END, STATE_CLEARED, UNIT_COUNT,
     field,
@@ -35,7 +35,7 @@ const BUFFER: usize = 1 << 18;
 const MOST_BYTES_OF_CALL: u64 = 160;
 /// Calls that are put in order together, at least.
 const CALLS_TOGETHER: u64 = 256;
-/// Share of the size that is left for what comes last.
+/// Share of the size that is left for phases, outliers and what the export is of.
 const RESERVE: u64 = 64;
 
 /// The stream of packets that belongs to no track of a rank.

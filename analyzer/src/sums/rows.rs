@@ -143,7 +143,7 @@ pub struct PassRow {
 pub enum InstanceState {
     /// All processes entered and left it.
     Complete,
-    /// Likewise, but some with an error code: its calls are in no figure.
+    /// All processes entered and left it, some with an error code: its calls are in no figure.
     Failed,
     /// Some process did not enter or leave it, or calls at one position are not one collective.
     Incomplete,
