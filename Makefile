@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Tests that run at a time: those under mpirun mostly wait. How many ranks that is, tests/src/room.rs decides.
 SIDE_BY_SIDE := $(shell echo $$((4 * $$(nproc))))
 
-.PHONY: help build demo test test-browser test-programs test-strangers test-long score mutate interrupt corpus bench bench-analyze clocks guard install dist deb test-dist clean
+.PHONY: help build demo test test-browser test-programs test-strangers test-long score mutate interrupt corpus bench bench-analyze bench-export clocks guard install dist deb test-dist clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
@@ -21,6 +21,7 @@ help:
 	@echo 'make interrupt       interrupt the recorder with signal handlers (RUNS=..., TRIES=...)'
 	@echo 'make bench           measure what recording costs on this machine, and how fast the analysis is'
 	@echo 'make bench-analyze   measure only how fast the analysis is'
+	@echo 'make bench-export    measure only how fast exports are, and how large'
 	@echo 'make clocks          measure how well clocks are aligned, against targets (SEEDS=20 simulated clusters)'
 	@echo 'make guard           check that recording and analyzing a call take no more instructions (callgrind)'
 	@echo 'make build           build the commands and the preloaded library in $(TARGET)/release'
@@ -99,11 +100,18 @@ bench:
 	$(CARGO) bench -p collbench-formats -p collbench-instrument -p collbench-analyzer \
 	  --bench read --bench clock --bench align
 	@scripts/bench-analyze.sh
+	@scripts/need.sh libopen-trace-format2-10
+	@scripts/bench-export.sh
 
 # How fast and how large the analysis of long traces is; needs 6 GB of disk for them.
 bench-analyze: build
 	@scripts/need.sh python3
 	@scripts/bench-analyze.sh
+
+# Needs up to 6 GB of memory for traces and exports.
+bench-export: build
+	@scripts/need.sh python3 libopen-trace-format2-10
+	@scripts/bench-export.sh
 
 # The table of analyzer/clocks/ERRORS.md, some minutes; fails where the estimator is worse.
 # FIRST: the first of the seeds; what nobody has tuned on is from 9000 on.

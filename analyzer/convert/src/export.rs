@@ -14,7 +14,7 @@ use crate::parquet::ParquetTables;
 use crate::perfetto::{Kept, Limit, PerfettoTrace};
 use crate::sink::Sink;
 use crate::sqlite::SqliteTables;
-use crate::tables::schema::{CALLS, TABLES, TableSchema};
+use crate::tables::schema::{CALLS, MESSAGES, TABLES, TableSchema};
 use crate::tables::{RowTables, WriteTables, summaries};
 use crate::target::Target;
 use crate::write::WriteInstances;
@@ -261,9 +261,12 @@ impl WriteInstances for Tables {
 
     fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<Option<String>, ExportError> {
         let Self { rows, mut writer } = *self;
-        rows.finish(&mut *writer)?;
+        let has_messages = rows.finish(&mut *writer)?;
+        let is_empty = !has_messages && writer.wants(MESSAGES.name);
         summaries(analyzed, &mut *writer)?;
-        writer.finish().map(|()| None)
+        writer.finish()?;
+        let said = "no messages inside collectives were recorded, so the table messages is empty";
+        Ok(is_empty.then(|| said.to_owned()))
     }
 }
 

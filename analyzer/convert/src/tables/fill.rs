@@ -28,6 +28,8 @@ pub struct RowTables {
     causes: Vec<u32>,
     /// The number of the next instance.
     next: u64,
+    /// Whether messages were recorded in any of them.
+    has_messages: bool,
 }
 
 impl Default for RowTables {
@@ -40,6 +42,7 @@ impl Default for RowTables {
             operations: Vec::new(),
             causes: Vec::new(),
             next: 0,
+            has_messages: false,
         }
     }
 }
@@ -69,17 +72,18 @@ impl RowTables {
             self.add_instance(&of, rows);
             self.add_inside(&of);
             self.next += 1;
+            self.has_messages |= of.instance.has_messages;
             self.write(writer, ROWS)?;
         }
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes what is left; gives whether messages were recorded in any instance.
     ///
     /// # Errors
     /// [`ExportError`] if it cannot be written.
-    pub fn finish(mut self, writer: &mut dyn WriteTables) -> Result<(), ExportError> {
-        self.write(writer, 1)
+    pub fn finish(mut self, writer: &mut dyn WriteTables) -> Result<bool, ExportError> {
+        self.write(writer, 1).map(|()| self.has_messages)
     }
 
     fn write(&mut self, writer: &mut dyn WriteTables, least: usize) -> Result<(), ExportError> {
