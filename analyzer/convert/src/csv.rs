@@ -150,3 +150,46 @@ impl WriteTables for CsvTables {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::schema::ABOUT;
+
+    #[test]
+    fn texts_are_read_back_whatever_they_are_and_no_spreadsheet_computes_them() {
+        let long = "x".repeat(1 << 20);
+        let texts = [
+            "plain",
+            "with, comma and \"quotes\"",
+            "two\nlines\r\nand a third",
+            "",
+            "\u{fffd}\u{202e}",
+            &long,
+            "=cmd|' /C calc'!A0",
+            "+1",
+            "-1",
+            "@sum",
+            "\tx",
+        ];
+        let mut batch = Batch::new(&ABOUT);
+        for text in texts {
+            batch.text(Some("key")).text(Some(text));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("about.csv.gz");
+        let file = target::create(&path).unwrap();
+        let mut tables = CsvTables::in_file(file, &path, true, &ABOUT).unwrap();
+        tables.write(&batch).unwrap();
+        Box::new(tables).finish().unwrap();
+        let file = flate2::read::GzDecoder::new(File::open(&path).unwrap());
+        let mut reader = csv::Reader::from_reader(file);
+        let found = reader.records().map(|row| row.unwrap()[1].to_owned());
+        let found: Vec<String> = found.collect();
+        let (same, computed) = found.split_at(6);
+        assert_eq!(same, &texts[..6]);
+        for (found, text) in computed.iter().zip(&texts[6..]) {
+            assert_eq!(*found, format!("'{text}"));
+        }
+    }
+}

@@ -330,3 +330,48 @@ impl ColumnChunk {
         written.map(|_| ())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    use super::*;
+    use crate::tables::schema::PASSES;
+
+    #[test]
+    fn rows_of_several_groups_are_read_back_with_those_that_have_no_value() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("passes.parquet");
+        let file = target::create(&path).unwrap();
+        let mut tables = ParquetTables::in_file(file, &path, &PASSES).unwrap();
+        let mut batch = Batch::new(&PASSES);
+        let n_rows = GROUP_ROWS as i64 + 70_000;
+        for row in 0..n_rows {
+            batch.int(row / 3).int(row % 64).int(1).int(2).int(0);
+            batch.maybe((row % 2 == 0).then_some(-row)).null();
+            if batch.n_rows() == 9_000 {
+                tables.write(&batch).unwrap();
+                batch.clear();
+            }
+        }
+        tables.write(&batch).unwrap();
+        Box::new(tables).finish().unwrap();
+        let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        assert_eq!(reader.metadata().num_row_groups(), 2);
+        let mut row = 0;
+        for found in reader.get_row_iter(None).unwrap() {
+            let found = found.unwrap();
+            let fields: Vec<&Field> = found.get_column_iter().map(|(_, field)| field).collect();
+            assert_eq!(*fields[0], Field::Long(row / 3));
+            let down = if row % 2 == 0 {
+                Field::Long(-row)
+            } else {
+                Field::Null
+            };
+            assert_eq!((fields[5], fields[6]), (&down, &Field::Null));
+            row += 1;
+        }
+        assert_eq!(row, n_rows);
+    }
+}
