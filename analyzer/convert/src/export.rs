@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use collbench_analyzer::rows::{AnalysisOfRows, Rows, TakeInstances, analyze_rows};
 use collbench_analyzer::{Analysis, AnalyzeError, Options, Prepared, Progress, RunFiles};
 
+use crate::archive::{self, ArchiveWriter};
 use crate::csv::CsvTables;
 use crate::error::ExportError;
 use crate::facts::Facts;
@@ -23,6 +24,8 @@ pub enum Format {
     Csv,
     /// A database of SQLite.
     Sqlite,
+    /// An archive in the Open Trace Format 2.
+    Otf2,
 }
 
 /// What is written, and where.
@@ -57,6 +60,12 @@ pub enum UsageError {
     /// A database has all of them.
     #[error("--table {0}: a database has all tables; leave --table out")]
     TableOfDatabase(String),
+    /// An archive has none.
+    #[error("--table {0}: an archive of otf2 has no tables; leave --table out")]
+    TableOfArchive(String),
+    /// An archive is a directory.
+    #[error("--to otf2 -o -: an archive is a directory; name one that does not exist yet")]
+    ArchiveToStdout,
 }
 
 /// Why nothing was exported.
@@ -73,7 +82,7 @@ pub enum Failure {
     Export(#[from] ExportError),
 }
 
-/// Where the tables go.
+/// Where the tables go, or the archive.
 enum Place {
     /// All to a directory.
     Directory,
@@ -83,11 +92,13 @@ enum Place {
     Stdout(&'static TableSchema),
     /// All to a database.
     Database,
+    /// To an archive, which is a directory.
+    Archive,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Parquet, Self::Csv, Self::Sqlite];
+    pub const ALL: [Self; 4] = [Self::Parquet, Self::Csv, Self::Sqlite, Self::Otf2];
 
     /// Its name on the command line.
     #[must_use]
@@ -96,6 +107,7 @@ impl Format {
             Self::Parquet => "parquet",
             Self::Csv => "csv",
             Self::Sqlite => "sqlite",
+            Self::Otf2 => "otf2",
         }
     }
 
@@ -105,6 +117,7 @@ impl Format {
             Self::Parquet => |name| has_table(name, ".parquet"),
             Self::Csv => |name| has_table(name, ".csv"),
             Self::Sqlite => |_| false,
+            Self::Otf2 => archive::is_known,
         }
     }
 }
@@ -128,6 +141,13 @@ impl How {
         };
         let name = self.output.to_string_lossy();
         let is_stdout = name == "-";
+        if self.format == Format::Otf2 {
+            return match table {
+                Some(table) => Err(UsageError::TableOfArchive(table.name.to_owned())),
+                None if is_stdout => Err(UsageError::ArchiveToStdout),
+                None => Ok(Place::Archive),
+            };
+        }
         if self.format == Format::Sqlite {
             if let Some(table) = table {
                 return Err(UsageError::TableOfDatabase(table.name.to_owned()));
@@ -159,8 +179,13 @@ impl How {
         &self,
         place: &Place,
         target: Option<&Target>,
-        _facts: Facts,
+        facts: Facts,
     ) -> Result<Box<dyn WriteInstances>, ExportError> {
+        if let (Place::Archive, Some(target)) = (place, target) {
+            target.create_directory()?;
+            let writer = ArchiveWriter::create(target.partial(), facts)?;
+            return Ok(Box::new(writer));
+        }
         Ok(Box::new(Tables {
             rows: RowTables::default(),
             writer: self.table_writer(place, target)?,
@@ -176,7 +201,7 @@ impl How {
         let is_parquet = self.format == Format::Parquet;
         match (place, target) {
             (Place::Stdout(schema), _) => Ok(Box::new(CsvTables::to_stdout(schema)?)),
-            (_, None) => Ok(Box::new(CsvTables::to_stdout(&CALLS)?)),
+            (_, None) | (Place::Archive, _) => Ok(Box::new(CsvTables::to_stdout(&CALLS)?)),
             (Place::Directory, Some(target)) => {
                 target.create_directory()?;
                 let directory = target.partial();
@@ -307,6 +332,9 @@ pub fn export(
     // Before anything takes time.
     if !matches!(place, Place::Stdout(_)) {
         drop(Target::new(&how.output, how.force, how.format.is_known())?);
+    }
+    if matches!(place, Place::Archive) {
+        archive::check_library(&how.output)?;
     }
     let files = RunFiles::open(trace).map_err(AnalyzeError::from)?;
     let mut exporter = Exporter {
