@@ -22,7 +22,7 @@ use collbench_analyzer::rows::{
 };
 use collbench_formats::{CompletingCall, Operation};
 use collbench_otf2::{
-    Archive, Collective, CollectiveOp, Error, Library, RegionRef, Root, StringRef,
+    Archive, Collective, CollectiveOp, Error, Library, RegionRef, Root, StringRef, Transfer,
 };
 
 use crate::error::ExportError;
@@ -30,7 +30,7 @@ use crate::export::WriteInstances;
 use crate::facts::Facts;
 
 use communicators::Communicators;
-use events::{Call, Events, Form, Wait};
+use events::{Call, Deed, Events, Form, Wait};
 use operations::{Part, gathers, transferred};
 use places::Places;
 use timeline::{OPEN, Timeline, Visit};
@@ -68,9 +68,11 @@ pub(crate) struct ArchiveWriter {
     /// By number, those that were met.
     sites: Vec<Option<StringRef>>,
     /// By location.
-    timelines: Vec<Timeline<Call>>,
+    timelines: Vec<Timeline<Deed>>,
     clock: Clock,
     n_requests: u64,
+    /// `None`: messages are not written.
+    n_messages: Option<u64>,
     /// Time of day at the start of the run, ns since 1970.
     started_unix_ns: Option<u64>,
 }
@@ -111,7 +113,11 @@ impl ArchiveWriter {
     ///
     /// # Errors
     /// [`ExportError`] if there is no library, or the directory cannot be used.
-    pub(crate) fn create(directory: &Path, facts: Facts) -> Result<Self, ExportError> {
+    pub(crate) fn create(
+        directory: &Path,
+        facts: Facts,
+        with_messages: bool,
+    ) -> Result<Self, ExportError> {
         let created = Library::open().and_then(|library| Archive::create(&library, directory));
         let mut archive = created.map_err(|error| ExportError::format(directory, error))?;
         archive.set_machine("Linux");
@@ -131,6 +137,7 @@ impl ArchiveWriter {
             timelines: (0..n_locations).map(|_| Timeline::default()).collect(),
             clock: Clock::default(),
             n_requests: 0,
+            n_messages: with_messages.then_some(0),
             started_unix_ns,
         })
     }
@@ -154,6 +161,35 @@ impl ArchiveWriter {
             let overlap = of.overlaps.get(at).copied().flatten();
             self.add_call(&of_instance, call, overlap)?;
         }
+        self.add_messages(of)
+    }
+
+    /// Adds the messages inside of an instance to the calls that sent them.
+    fn add_messages(&mut self, of: &InstanceWithCalls<'_>) -> Result<(), Error> {
+        let (Some(mut n_before), Some(index)) = (self.n_messages, of.instance.communicator())
+        else {
+            return Ok(());
+        };
+        for message in of.messages {
+            let sender = of.calls.iter().find(|call| call.rank == message.sender);
+            let receiver = self.communicators.rank_of(index, message.receiver);
+            let (Some(sender), Some(remote)) = (sender, receiver) else {
+                continue;
+            };
+            let archive = &mut self.events.archive;
+            let transfer = Transfer {
+                window: self.communicators.window(archive, index),
+                remote,
+                bytes: message.bytes,
+                matching_id: n_before,
+            };
+            n_before += 1;
+            let [sent_ns, returned_ns] =
+                [message.sent_ns, message.send_returned_ns].map(|ns| self.clock.at(ns));
+            let thread = (message.sender, sender.thread);
+            self.visit(thread, sent_ns, returned_ns, Deed::Send(transfer))?;
+        }
+        self.n_messages = Some(n_before);
         Ok(())
     }
 
@@ -227,7 +263,7 @@ impl ArchiveWriter {
             if operation.is_nonblocking() || operation.is_persistent() {
                 call.collective = None;
             }
-            return self.visit(thread, enter_ns, leave_ns, call);
+            return self.visit(thread, enter_ns, leave_ns, Deed::Call(call));
         };
         let completing = overlap.completing_ns.zip(overlap.completing);
         // When a request was given back is not known.
@@ -244,7 +280,7 @@ impl ArchiveWriter {
             ..call
         };
         let initiated_ns = self.clock.at(overlap.initiated_ns);
-        self.visit(thread, enter_ns, initiated_ns, initiation)?;
+        self.visit(thread, enter_ns, initiated_ns, Deed::Call(initiation))?;
         let Some((completing_ns, (by, thread))) = completing else {
             return Ok(());
         };
@@ -257,6 +293,7 @@ impl ArchiveWriter {
             ..call
         };
         let completing_ns = self.clock.at(completing_ns);
+        let completion = Deed::Call(completion);
         self.visit((row.rank, thread), completing_ns, leave_ns, completion)
     }
 
@@ -302,13 +339,13 @@ impl ArchiveWriter {
         *self.sites[at].get_or_insert_with(|| archive.reserve_string())
     }
 
-    /// Adds a call to what a thread of a rank did.
+    /// Adds to what a thread of a rank did.
     fn visit(
         &mut self,
         (rank, thread): (u32, u32),
         enter_ns: u64,
         leave_ns: u64,
-        what: Call,
+        what: Deed,
     ) -> Result<(), Error> {
         let Some(location) = self.places.index(rank, thread) else {
             return Ok(());
@@ -462,7 +499,7 @@ fn description(of: &AnalysisOfRows, later_by_ns: i64, n_moved: u64) -> String {
     if n_moved > 0 {
         _ = writeln!(
             text,
-            "moved: {n_moved} calls of which the trace has impossible times begin later here"
+            "moved: {n_moved} calls or messages with impossible times in the trace begin later here"
         );
     }
     for damage in &analysis.trace.damage {

@@ -37,6 +37,8 @@ pub struct How {
     pub output: PathBuf,
     /// The only table that is written; `None`: all, if the output is a directory or a database, else the calls.
     pub table: Option<String>,
+    /// Whether an archive has the messages inside collectives, too.
+    pub messages: bool,
     /// Whether an export that is there already is replaced.
     pub force: bool,
     /// Which part of the trace, and how it is analysed.
@@ -63,6 +65,9 @@ pub enum UsageError {
     /// An archive has none.
     #[error("--table {0}: an archive of otf2 has no tables; leave --table out")]
     TableOfArchive(String),
+    /// Tables have them anyway.
+    #[error("--messages: only for --to otf2; tables have the messages in one of their own")]
+    MessagesOfTables,
     /// An archive is a directory.
     #[error("--to otf2 -o -: an archive is a directory; name one that does not exist yet")]
     ArchiveToStdout,
@@ -148,6 +153,9 @@ impl How {
                 None => Ok(Place::Archive),
             };
         }
+        if self.messages {
+            return Err(UsageError::MessagesOfTables);
+        }
         if self.format == Format::Sqlite {
             if let Some(table) = table {
                 return Err(UsageError::TableOfDatabase(table.name.to_owned()));
@@ -183,7 +191,7 @@ impl How {
     ) -> Result<Box<dyn WriteInstances>, ExportError> {
         if let (Place::Archive, Some(target)) = (place, target) {
             target.create_directory()?;
-            let writer = ArchiveWriter::create(target.partial(), facts)?;
+            let writer = ArchiveWriter::create(target.partial(), facts, self.messages)?;
             return Ok(Box::new(writer));
         }
         Ok(Box::new(Tables {

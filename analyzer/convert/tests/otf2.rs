@@ -60,6 +60,7 @@ impl Place {
             format: Format::Otf2,
             output: self.archive(),
             table: None,
+            messages: false,
             force: false,
             options: collbench_analyzer::Options::default(),
         }
@@ -172,6 +173,8 @@ fn check_nesting(events: &[Event]) {
         match event.kind.as_str() {
             "ENTER" => regions.push(event.region()),
             "LEAVE" => assert_eq!(regions.pop(), Some(event.region()), "{event:?}"),
+            // Of a nonblocking operation also between its calls.
+            kind if kind.starts_with("RMA_") => {}
             _ => assert!(!regions.is_empty(), "{event:?}"),
         }
     }
@@ -392,6 +395,46 @@ fn what_one_call_starts_or_completes_is_in_that_call() {
     assert_eq!(waits.map(Event::value).sum::<u64>() as i64, total);
 }
 
+#[test]
+fn messages_inside_are_puts_if_they_are_asked_for() {
+    if !has_otf2() {
+        return;
+    }
+    let place = Place::of("inside_one_host.toml");
+    place.export();
+    let is_put = |event: &&Event| event.kind == "RMA_PUT";
+    assert_eq!(place.events().iter().filter(is_put).count(), 0);
+    let mut how = place.how();
+    (how.force, how.messages) = (true, true);
+    let analysis = place.try_export(&how).unwrap();
+    let (events, locations) = (place.events(), place.locations());
+    let puts: Vec<&Event> = events.iter().filter(is_put).collect();
+    assert_eq!(Some(puts.len() as u64), analysis.trace.messages);
+    let mut by_pair: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+    for put in puts
+        .iter()
+        .filter(|put| put.rest.contains("MPI_COMM_WORLD"))
+    {
+        let remote = put.between("Remote: ", " ").parse().unwrap();
+        let pair = (locations[put.location].0, remote);
+        *by_pair.entry(pair).or_default() += put.number("Bytes");
+    }
+    let mut expected: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+    let world = analysis.operations.iter();
+    for operation in world.filter(|of| of.communicator == Some(0)) {
+        for edge in operation.edges.as_ref().into_iter().flatten() {
+            let pair = (edge.from, u64::from(edge.to));
+            *expected.entry(pair).or_default() += edge.bytes;
+        }
+    }
+    assert!(!expected.is_empty());
+    assert_eq!(by_pair, expected);
+    let completed = events
+        .iter()
+        .filter(|event| event.kind == "RMA_OP_COMPLETE_BLOCKING");
+    assert_eq!(completed.count(), puts.len());
+}
+
 /// A run of which one rank is killed.
 const KILLED: &str = r#"
 schema = 1
@@ -552,6 +595,16 @@ fn an_archive_is_neither_a_table_nor_for_standard_output() {
         ..place.how()
     };
     let error = place.try_export(&how).unwrap_err();
+    let of_tables = How {
+        format: Format::Csv,
+        messages: true,
+        ..place.how()
+    };
+    let refused = place.try_export(&of_tables).unwrap_err();
+    assert!(
+        refused.to_string().contains("only for --to otf2"),
+        "{refused}"
+    );
     assert!(matches!(error, Failure::Usage(UsageError::ArchiveToStdout)));
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_otf2::{Archive, CommRef, Members};
+use collbench_otf2::{Archive, CommRef, Members, WindowRef};
 
 use crate::facts::{CommunicatorFacts, Facts};
 
@@ -17,6 +17,8 @@ pub(super) struct Communicators {
     defined: Vec<Option<CommRef>>,
     /// Those of one process each, by what they are together in the results.
     own: BTreeMap<usize, CommRef>,
+    /// For messages inside, by index.
+    windows: BTreeMap<usize, WindowRef>,
     /// The last root that was looked for: communicator and world rank, and its place.
     last_root: (usize, u32, Option<u32>),
 }
@@ -41,6 +43,7 @@ impl Communicators {
             names,
             defined,
             own: BTreeMap::new(),
+            windows: BTreeMap::new(),
             last_root: (usize::MAX, 0, None),
         }
     }
@@ -61,8 +64,23 @@ impl Communicators {
         comm
     }
 
+    /// The window of the messages that the library sends in one of them.
+    pub(super) fn window(&mut self, archive: &mut Archive, index: usize) -> WindowRef {
+        if let Some(window) = self.windows.get(&index) {
+            return *window;
+        }
+        let comm = self.get(archive, index);
+        let name = format!("messages inside {}", self.names[self.list[index].entry]);
+        let window = archive.window(&name, comm);
+        self.windows.insert(index, window);
+        window
+    }
+
     /// The rank there of a world rank.
     pub(super) fn rank_of(&mut self, index: usize, world_rank: u32) -> Option<u32> {
+        if self.list[index].ranks.get(world_rank as usize) == Some(&world_rank) {
+            return Some(world_rank);
+        }
         let (last_index, last_rank, place) = self.last_root;
         if (last_index, last_rank) == (index, world_rank) {
             return place;

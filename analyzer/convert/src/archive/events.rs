@@ -2,11 +2,20 @@
 
 use collbench_otf2::{
     Archive, AttributeRef, AttributeType, AttributeValue, Collective, Error, Event, LocationRef,
-    Metric, MetricMode, MetricRef, MetricType, MetricValue, RegionRef, StringRef,
+    Metric, MetricMode, MetricRef, MetricType, MetricValue, RegionRef, StringRef, Transfer,
 };
 
 use super::operations::starting_region;
 use super::timeline::{Joins, OPEN, Step, Visit};
+
+/// What a thread did.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Deed {
+    /// It called.
+    Call(Call),
+    /// The library sent a message.
+    Send(Transfer),
+}
 
 /// What a call was.
 #[derive(Debug, Clone, Copy)]
@@ -49,11 +58,14 @@ pub(super) struct Wait {
     pub(super) cause: Option<StringRef>,
 }
 
-impl Joins for Call {
+impl Joins for Deed {
     /// One call may start, or complete, several operations.
     fn joins(&self, other: &Self) -> bool {
-        matches!(self.form, Form::Start | Form::Completion)
-            && (self.form, self.region) == (other.form, other.region)
+        let (Self::Call(call), Self::Call(other)) = (self, other) else {
+            return false;
+        };
+        matches!(call.form, Form::Start | Form::Completion)
+            && (call.form, call.region) == (other.form, other.region)
     }
 }
 
@@ -114,18 +126,38 @@ impl Events {
     }
 
     /// Writes what happens next on a location.
-    pub(super) fn write(&mut self, location: usize, step: &Step<'_, Call>) -> Result<(), Error> {
+    pub(super) fn write(&mut self, location: usize, step: &Step<'_, Deed>) -> Result<(), Error> {
         let location = self.locations[location];
-        match *step {
-            Step::Enter(calls) => self.enter(location, calls),
-            Step::Leave(calls, at_ns) => self.leave(location, calls, at_ns),
+        let (Step::Enter(deeds) | Step::Leave(deeds, _)) = *step;
+        let [Visit { what, .. }, ..] = deeds else {
+            return Ok(());
+        };
+        match (what, step) {
+            (Deed::Call(call), Step::Enter(calls)) => self.enter(location, call, calls),
+            (Deed::Call(call), Step::Leave(calls, at_ns)) => {
+                self.leave(location, call, calls, *at_ns)
+            }
+            (Deed::Send(transfer), Step::Enter(_)) => {
+                let event = Event::RmaPut(*transfer);
+                self.archive.event(location, deeds[0].enter_ns, &event, &[])
+            }
+            (Deed::Send(transfer), Step::Leave(_, at_ns)) => {
+                let event = Event::RmaOpCompleteBlocking {
+                    window: transfer.window,
+                    matching_id: transfer.matching_id,
+                };
+                self.archive.event(location, *at_ns, &event, &[])
+            }
         }
     }
 
-    fn enter(&mut self, location: LocationRef, calls: &[Visit<Call>]) -> Result<(), Error> {
-        let [Visit { enter_ns, what, .. }, others @ ..] = calls else {
-            return Ok(());
-        };
+    fn enter(
+        &mut self,
+        location: LocationRef,
+        what: &Call,
+        calls: &[Visit<Deed>],
+    ) -> Result<(), Error> {
+        let enter_ns = calls[0].enter_ns;
         self.attributes.clear();
         if let Some(site) = what.site {
             let value = AttributeValue::String(site);
@@ -135,11 +167,11 @@ impl Events {
             let value = AttributeValue::String(algorithm);
             self.attributes.push((self.algorithm, value));
         }
-        let event = Event::Enter(self.region(what, others));
-        (self.archive).event(location, *enter_ns, &event, &self.attributes)?;
+        let event = Event::Enter(self.region(what, calls));
+        (self.archive).event(location, enter_ns, &event, &self.attributes)?;
         if what.form == Form::Blocking && what.collective.is_some() {
             let event = Event::MpiCollectiveBegin;
-            self.archive.event(location, *enter_ns, &event, &[])?;
+            self.archive.event(location, enter_ns, &event, &[])?;
         }
         Ok(())
     }
@@ -147,13 +179,12 @@ impl Events {
     fn leave(
         &mut self,
         location: LocationRef,
-        calls: &[Visit<Call>],
+        what: &Call,
+        calls: &[Visit<Deed>],
         at_ns: u64,
     ) -> Result<(), Error> {
-        let [Visit { what, leave_ns, .. }, others @ ..] = calls else {
-            return Ok(());
-        };
-        for Visit { what: call, .. } in calls {
+        let each = || calls_of(calls);
+        for call in each() {
             self.attributes.clear();
             if let Some((event, describes_wait)) = end_of(call) {
                 if describes_wait {
@@ -168,26 +199,26 @@ impl Events {
             }
         }
         self.attributes.clear();
-        let waits = calls.iter().filter_map(|call| {
-            let is_described = end_of(&call.what).is_some_and(|(_, describes_wait)| describes_wait);
-            call.what.wait.filter(|_| !is_described)
+        let waits = each().filter_map(|call| {
+            let is_described = end_of(call).is_some_and(|(_, describes_wait)| describes_wait);
+            call.wait.filter(|_| !is_described)
         });
         self.describe(waits.max_by_key(|wait| wait.ns));
-        if let Some(state) = calls.iter().find_map(|call| call.what.state) {
+        if let Some(state) = each().find_map(|call| call.state) {
             let value = AttributeValue::String(state);
             self.attributes.push((self.state, value));
         }
-        if *leave_ns == OPEN {
+        if calls[0].leave_ns == OPEN {
             let value = AttributeValue::Unsigned(1);
             self.attributes.push((self.incomplete, value));
         }
-        let event = Event::Leave(self.region(what, others));
+        let event = Event::Leave(self.region(what, calls));
         (self.archive).event(location, at_ns, &event, &self.attributes)
     }
 
-    fn region(&self, call: &Call, others: &[Visit<Call>]) -> RegionRef {
+    fn region(&self, call: &Call, parts: &[Visit<Deed>]) -> RegionRef {
         match call.form {
-            Form::Start if !others.is_empty() => self.startall,
+            Form::Start if parts.len() > 1 => self.startall,
             _ => call.region,
         }
     }
@@ -204,6 +235,13 @@ impl Events {
             self.attributes.push((self.waited_for, value));
         }
     }
+}
+
+fn calls_of(deeds: &[Visit<Deed>]) -> impl Iterator<Item = &Call> {
+    deeds.iter().filter_map(|visit| match &visit.what {
+        Deed::Call(call) => Some(call),
+        Deed::Send(_) => None,
+    })
 }
 
 /// The event of an operation at the end of a call, and whether its attributes tell of the wait: one call may complete several

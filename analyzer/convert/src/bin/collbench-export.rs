@@ -61,6 +61,10 @@ struct Options {
     #[arg(long, value_name = "TABLE")]
     table: Option<String>,
 
+    /// With --to otf2: also the messages inside collectives, as RMA
+    #[arg(long)]
+    messages: bool,
+
     /// Replace OUT if it is an earlier export
     #[arg(long)]
     force: bool,
@@ -187,6 +191,7 @@ fn run(options: &Options) -> anyhow::Result<u8> {
         format,
         output: output.clone(),
         table: options.table.clone(),
+        messages: options.messages,
         force: options.force,
         options: collbench_analyzer::Options {
             selection: options.selection.selection([options.from, to_ns]),
