@@ -435,6 +435,83 @@ fn messages_inside_are_puts_if_they_are_asked_for() {
     assert_eq!(completed.count(), puts.len());
 }
 
+/// Rank, thread, enter and leave of each call, by region.
+type Calls = BTreeMap<String, Vec<(u32, u32, i64, i64)>>;
+
+/// Those of the table of calls, but for completing calls, of which it does not say which they are.
+fn calls_of_table(table: &Path) -> Calls {
+    let mut reader = csv::Reader::from_path(table).unwrap();
+    let columns = reader.headers().unwrap().clone();
+    let at = |name: &str| columns.iter().position(|column| column == name).unwrap();
+    let mut calls = Calls::new();
+    for record in reader.records() {
+        let record = record.unwrap();
+        let number = |name: &str| record[at(name)].parse().ok();
+        let leave = number("initiated_ns").or_else(|| number("leave_ns"));
+        let operation = &record[at("operation")];
+        let region = match operation.ends_with("_init") {
+            true => "MPI_Start",
+            false => operation,
+        };
+        calls.entry(region.to_owned()).or_default().push((
+            number("rank").unwrap() as u32,
+            number("thread").unwrap() as u32,
+            number("enter_ns").unwrap(),
+            leave.unwrap(),
+        ));
+    }
+    for of_region in calls.values_mut() {
+        of_region.sort_unstable();
+    }
+    calls
+}
+
+#[test]
+fn times_are_those_of_the_table_of_calls() {
+    if !has_otf2() {
+        return;
+    }
+    for scenario in [
+        "nonblocking.toml",
+        "everything.toml",
+        "inside_one_host.toml",
+    ] {
+        let place = Place::of(scenario);
+        place.export();
+        let table = place.folder.path().join("calls.csv");
+        let of_tables = How {
+            format: Format::Csv,
+            output: table.clone(),
+            ..place.how()
+        };
+        place.try_export(&of_tables).unwrap();
+        let (events, locations) = (place.events(), place.locations());
+        let mut calls = Calls::new();
+        let mut inside: BTreeMap<usize, Vec<&Event>> = BTreeMap::new();
+        for event in &events {
+            let entered = inside.entry(event.location).or_default();
+            match event.kind.as_str() {
+                "ENTER" => entered.push(event),
+                "LEAVE" => {
+                    let enter = entered.pop().unwrap();
+                    let (rank, thread) = locations[event.location];
+                    let call = (rank, thread, enter.time as i64, event.time as i64);
+                    let of_region = calls.entry(event.region().to_owned()).or_default();
+                    of_region.push(call);
+                }
+                _ => {}
+            }
+        }
+        let expected = calls_of_table(&table);
+        for (region, expected) in &expected {
+            let found = calls.get_mut(region).unwrap();
+            found.sort_unstable();
+            assert_eq!(found, expected, "{scenario}: {region}");
+        }
+        assert!(!place.print(&["-I"]).contains("moved:"), "{scenario}");
+    }
+}
+
 /// A run of which one rank is killed.
 const KILLED: &str = r#"
 schema = 1

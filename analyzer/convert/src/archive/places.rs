@@ -6,6 +6,8 @@ use crate::facts::Facts;
 
 /// Ranks without a file that are defined nevertheless, at most: a damaged number of ranks must not cost memory.
 const MOST_WITHOUT_FILE: usize = 1 << 16;
+/// Threads of a rank that are told apart, at most, for the same reason. Others are the last one.
+const MOST_THREADS: u32 = 1 << 10;
 
 /// The threads of all ranks.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ impl Places {
             let host = host
                 .unwrap_or_else(|| *nowhere.get_or_insert_with(|| archive.host("unknown host")));
             let process = archive.process(&format!("rank {rank}"), host);
-            for thread in 0..known.map_or(1, |of| of.n_threads) {
+            for thread in 0..known.map_or(1, |of| of.n_threads.min(MOST_THREADS)) {
                 let name = format!("thread {thread}");
                 this.locations.push(archive.location(&name, process));
             }
@@ -54,6 +56,6 @@ impl Places {
             .begins
             .get(rank as usize..rank as usize + 2)?
             .first_chunk()?;
-        Some((begin + thread as usize).min(end - 1))
+        Some(begin.saturating_add(thread as usize).min(end - 1))
     }
 }
