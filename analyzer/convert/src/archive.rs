@@ -7,15 +7,14 @@
 //! before that, all are later by a constant, which the description of the archive tells.
 
 mod communicators;
+mod description;
 mod events;
 mod operations;
 mod places;
 mod timeline;
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::results::CallSiteSummary;
 use collbench_analyzer::rows::{
     AnalysisOfRows, CallRow, InstanceRow, InstanceState, InstanceWithCalls, MOST_PENDING,
     OperationRow, OverlapRow, Rows,
@@ -26,10 +25,11 @@ use collbench_otf2::{
 };
 
 use crate::error::ExportError;
-use crate::export::WriteInstances;
 use crate::facts::Facts;
+use crate::instances::WriteInstances;
 
 use communicators::Communicators;
+use description::{description, place};
 use events::{Call, Deed, Events, Form, Wait};
 use operations::{Part, gathers, transferred};
 use places::Places;
@@ -122,19 +122,19 @@ impl ArchiveWriter {
         let mut archive = created.map_err(|error| ExportError::format(directory, error))?;
         archive.set_machine("Linux");
         archive.set_creator(&format!("collbench {}", collbench_version::VERSION));
-        let places = Places::define(&mut archive, &facts);
+        let (places, locations) = Places::define(&mut archive, &facts);
         let started_unix_ns = facts.started_unix_ns;
         let communicators = Communicators::define(&mut archive, facts, places.n_ranks());
-        let n_locations = places.locations.len();
+        let timelines = locations.iter().map(|_| Timeline::default()).collect();
         Ok(Self {
             directory: directory.to_owned(),
-            events: Events::new(archive, places.locations.clone()),
+            events: Events::new(archive, locations),
             places,
             communicators,
             operations: Vec::new(),
             causes: Vec::new(),
             sites: Vec::new(),
-            timelines: (0..n_locations).map(|_| Timeline::default()).collect(),
+            timelines,
             clock: Clock::default(),
             n_requests: 0,
             n_messages: with_messages.then_some(0),
@@ -469,43 +469,6 @@ fn payloads(calls: &[CallRow], groups: [&[u32]; 2]) -> [Option<u64>; 2] {
         let bytes = calls.iter().map(CallRow::bytes);
         bytes.sum::<Option<u64>>()
     })
-}
-
-/// Where a call site is: `solver.f90:312 in halo`.
-fn place(site: &CallSiteSummary) -> String {
-    let place = site.place();
-    let frame = site.own_frame().filter(|frame| frame.line.is_some());
-    match frame.and_then(|frame| frame.function.as_deref()) {
-        Some(function) => format!("{place} in {function}"),
-        None => place,
-    }
-}
-
-/// What the archive is of, and what its times are.
-fn description(of: &AnalysisOfRows, later_by_ns: i64, n_moved: u64) -> String {
-    let analysis = &of.analysis;
-    let command = analysis.trace.command.join(" ");
-    let mut text = format!("MPI collectives of: {command}\n");
-    text.push_str("times: ns since the start of the run, when the first rank left MPI_Init");
-    if later_by_ns != 0 {
-        _ = write!(text, ", plus {later_by_ns}");
-    }
-    text.push('\n');
-    if let Some(part) = &analysis.restriction
-        && let Some(name) = part.file_name()
-    {
-        _ = writeln!(text, "part: {name}");
-    }
-    if n_moved > 0 {
-        _ = writeln!(
-            text,
-            "moved: {n_moved} calls or messages with impossible times in the trace begin later here"
-        );
-    }
-    for damage in &analysis.trace.damage {
-        _ = writeln!(text, "damage: {}", damage.what);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::archive::{self, ArchiveWriter};
 use crate::csv::CsvTables;
 use crate::error::ExportError;
 use crate::facts::Facts;
+use crate::instances::WriteInstances;
 use crate::parquet::ParquetTables;
 use crate::sqlite::SqliteTables;
 use crate::tables::schema::{CALLS, TABLES, TableSchema};
@@ -234,21 +235,6 @@ impl How {
             }
         }
     }
-}
-
-/// What writes instances in some format.
-pub(crate) trait WriteInstances: Send {
-    /// Takes the next instances.
-    ///
-    /// # Errors
-    /// [`ExportError`] if they cannot be written.
-    fn take(&mut self, rows: &Rows<'_>) -> Result<(), ExportError>;
-
-    /// Ends it, after all instances.
-    ///
-    /// # Errors
-    /// [`ExportError`] if it cannot be written.
-    fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<(), ExportError>;
 }
 
 /// The tables of a trace on their way to a format.

@@ -12,6 +12,7 @@ mod csv;
 mod error;
 mod export;
 mod facts;
+mod instances;
 mod parquet;
 mod sqlite;
 pub mod tables;

@@ -12,21 +12,18 @@ const MOST_THREADS: u32 = 1 << 10;
 /// The threads of all ranks.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// All of them, by rank and thread.
-    pub(super) locations: Vec<LocationRef>,
-    /// By rank where its threads begin in that list; at the end, how long it is.
+    /// By rank where its threads begin in a list of all threads; at the end, how long that is.
     begins: Vec<usize>,
 }
 
 impl Places {
-    /// Defines them: ranks in their order, also those that there is no file of, since others count them.
-    pub(super) fn define(archive: &mut Archive, facts: &Facts) -> Self {
+    /// Defines them, and gives the list of all threads: ranks in their order, also those that there is no file of, since
+    /// others count them.
+    pub(super) fn define(archive: &mut Archive, facts: &Facts) -> (Self, Vec<LocationRef>) {
         let hosts: Vec<_> = facts.hosts.iter().map(|name| archive.host(name)).collect();
         let mut nowhere = None;
-        let mut this = Self {
-            locations: Vec::new(),
-            begins: vec![0],
-        };
+        let mut locations = Vec::new();
+        let mut begins = vec![0];
         let n_listed = facts.ranks.len();
         let n_missing = (facts.world_size as usize).saturating_sub(n_listed);
         let n_ranks = n_listed + n_missing.min(MOST_WITHOUT_FILE);
@@ -38,11 +35,11 @@ impl Places {
             let process = archive.process(&format!("rank {rank}"), host);
             for thread in 0..known.map_or(1, |of| of.n_threads.min(MOST_THREADS)) {
                 let name = format!("thread {thread}");
-                this.locations.push(archive.location(&name, process));
+                locations.push(archive.location(&name, process));
             }
-            this.begins.push(this.locations.len());
+            begins.push(locations.len());
         }
-        this
+        (Self { begins }, locations)
     }
 
     /// How many ranks there are.
