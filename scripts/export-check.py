@@ -4,7 +4,7 @@
 A TRACE may be followed by options that select a part, with colons: trace::--ranks::0-3.
 
 Each trace is exported in each format, with 1 and with 3 threads; the bytes must be the same. Each export is read by programs of
-others - Python's csv and sqlite3, pandas, polars, DuckDB, Perfetto's own definition of its format, OTF2's reader - and calls,
+others - Python's csv and sqlite3, pandas, polars, DuckDB, Perfetto's own definition of its format, OTF2's reader for Python - and calls,
 instances, payload, times and waits, by operation and by rank, must be those of analysis.json. The rules by which Perfetto reads a
 trace are applied as well. Readers that are not installed are named, and fail the check if CI is set; with --python-alone, none is wanted but Python's
 own.
@@ -257,7 +257,7 @@ def check_perfetto(trace, path, document):
         for name, begin, said, end in slices:
             if name == "wait":
                 waits[rank] += said.get("wait_ns", end - begin)
-            elif name.startswith("MPI_"):
+            elif name.startswith("MPI_") and not name.startswith(("MPI_Wait", "MPI_Test", "MPI_Request")):
                 calls[(name, rank)] += 1
                 payload += said.get("bytes", 0)
     expected_calls = {(name, of["rank"]): n for of in document["ranks"] for name, n in of["calls_by_operation"].items()}
@@ -268,6 +268,31 @@ def check_perfetto(trace, path, document):
     expected_waits = {of["rank"]: of["wait_ns"] for of in document["ranks"] if of["wait_ns"]}
     if document["trace"]["complete"] and {rank: ns for rank, ns in waits.items() if ns} != expected_waits:
         fail(trace, "perfetto: waits by rank", dict(waits), expected_waits)
+
+
+def check_otf2(trace, path, document):
+    """By the reader of OTF2 for Python."""
+    if (otf2 := reader("otf2")) is None:
+        return
+    waits, entered = collections.Counter(), collections.Counter()
+    with otf2.reader.open(str(path / "traces.otf2")) as archive:
+        ranks = {group: at for at, group in enumerate(archive.definitions.location_groups)}
+        for location, event in archive.events:
+            rank = ranks[location.group]
+            if isinstance(event, otf2.events.Metric):
+                waits[rank] += sum(event.values)
+            elif isinstance(event, otf2.events.Enter):
+                entered[(event.region.name, rank)] += 1
+    expected_waits = {of["rank"]: of["wait_ns"] for of in document["ranks"] if of["wait_ns"]}
+    if {rank: ns for rank, ns in waits.items() if ns} != expected_waits:
+        fail(trace, "otf2: waits by rank", dict(waits), expected_waits)
+    names = {name for name, _ in entered}
+    calls = {(name, of["rank"]): n for of in document["ranks"] for name, n in of["calls_by_operation"].items()}
+    # Persistent operations are started by MPI_Start.
+    calls = {key: n for key, n in calls.items() if key[0] in names or "_init" not in key[0]}
+    found = {key: entered[key] for key in calls}
+    if found != calls:
+        fail(trace, "otf2: calls by operation and rank", found, calls)
 
 
 def digest(path):
@@ -284,7 +309,7 @@ def check(commands, trace, folder, selection):
     analyze = run(commands / "collbench-analyze", "--format", "json", "--full", "--no-pictures", *selection, trace)
     document = json.loads(analyze.stdout)
     outputs = {}
-    for name in ("csv", "parquet", "sqlite", "perfetto"):
+    for name in ("csv", "parquet", "sqlite", "perfetto", "otf2"):
         digests = []
         for threads in (1, 3):
             output = folder / f"{name}-{threads}"
@@ -311,6 +336,7 @@ def check(commands, trace, folder, selection):
     if polars := reader("polars"):
         compare(trace, "polars", of_polars(polars, outputs["parquet"]), document)
     check_perfetto(trace, outputs["perfetto"], document)
+    check_otf2(trace, outputs["otf2"], document)
     n_calls = sum(of["calls"] for of in document["ranks"])
     print(f"{trace}: {n_calls} calls, the same in all formats", flush=True)
 

@@ -7,6 +7,7 @@ use collbench_analyzer::steps::Run;
 use collbench_analyzer::{Analysis, AnalyzeError, Options, Prepared, Progress, RunFiles};
 use collbench_report::LineFinder;
 
+use crate::archive::{self, ArchiveWriter};
 use crate::csv::CsvTables;
 use crate::error::ExportError;
 use crate::facts::Facts;
@@ -30,6 +31,8 @@ pub enum Format {
     Sqlite,
     /// A Perfetto trace.
     Perfetto,
+    /// An archive in the Open Trace Format 2.
+    Otf2,
 }
 
 /// What is written, and where.
@@ -41,6 +44,8 @@ pub struct How {
     pub output: PathBuf,
     /// The only table that is written; `None`: all, if the output is a directory or a database, else the calls.
     pub table: Option<String>,
+    /// Whether an archive has the messages inside collectives, too.
+    pub messages: bool,
     /// Whether an export that is there already is replaced.
     pub force: bool,
     /// Bytes of a Perfetto trace, at most: beyond, instances are left out.
@@ -73,6 +78,9 @@ pub enum UsageError {
         /// In which format.
         format: &'static str,
     },
+    /// Tables have them anyway.
+    #[error("--messages: only for --to otf2; other formats have the messages anyway")]
+    Messages,
 }
 
 /// Why nothing was exported.
@@ -89,25 +97,29 @@ pub enum Failure {
     Export(#[from] ExportError),
 }
 
-/// Where the tables go.
+/// Where the tables go, or the archive.
 enum Place {
     /// All to a directory.
     Directory,
-    /// One to a file.
+    /// One to a file, or to standard output.
     File(&'static TableSchema),
-    /// One to standard output.
-    Stdout(&'static TableSchema),
     /// All to a database.
     Database,
-    /// A Perfetto trace to a file.
+    /// A Perfetto trace to a file, or to standard output.
     Perfetto,
-    /// A Perfetto trace to standard output.
-    PerfettoToStdout,
+    /// To an archive, which is a directory.
+    Archive,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Parquet, Self::Csv, Self::Sqlite, Self::Perfetto];
+    pub const ALL: [Self; 5] = [
+        Self::Parquet,
+        Self::Csv,
+        Self::Sqlite,
+        Self::Perfetto,
+        Self::Otf2,
+    ];
 
     /// Its name on the command line.
     #[must_use]
@@ -117,6 +129,7 @@ impl Format {
             Self::Csv => "csv",
             Self::Sqlite => "sqlite",
             Self::Perfetto => "perfetto",
+            Self::Otf2 => "otf2",
         }
     }
 
@@ -126,6 +139,7 @@ impl Format {
             Self::Parquet => |name| has_table(name, ".parquet"),
             Self::Csv => |name| has_table(name, ".csv"),
             Self::Sqlite | Self::Perfetto => |_| false,
+            Self::Otf2 => archive::is_known,
         }
     }
 }
@@ -148,35 +162,43 @@ impl How {
             }
         };
         let name = self.output.to_string_lossy();
-        let is_stdout = name == "-";
-        if matches!(self.format, Format::Sqlite | Format::Perfetto) {
-            let format = self.format.name();
-            if let Some(table) = table {
-                let table = table.name.to_owned();
-                return Err(UsageError::NoTable { table, format });
-            }
-            return match (self.format, is_stdout) {
-                (Format::Perfetto, false) => Ok(Place::Perfetto),
-                (Format::Perfetto, true) => Ok(Place::PerfettoToStdout),
-                (_, false) => Ok(Place::Database),
-                (_, true) => Err(UsageError::Stdout(format)),
-            };
+        let format = self.format.name();
+        let has_tables = matches!(self.format, Format::Parquet | Format::Csv);
+        if let Some(table) = table.filter(|_| !has_tables) {
+            let table = table.name.to_owned();
+            return Err(UsageError::NoTable { table, format });
         }
-        if is_stdout {
-            if self.format != Format::Csv {
-                return Err(UsageError::Stdout(self.format.name()));
-            }
-            return Ok(Place::Stdout(table.unwrap_or(&CALLS)));
+        if self.messages && self.format != Format::Otf2 {
+            return Err(UsageError::Messages);
+        }
+        let is_stream = matches!(self.format, Format::Csv | Format::Perfetto);
+        if self.is_stdout() && !is_stream {
+            return Err(UsageError::Stdout(format));
         }
         let is_file = match self.format {
-            Format::Csv => name.ends_with(".csv") || name.ends_with(".gz"),
-            _ => name.ends_with(".parquet"),
+            Format::Sqlite => return Ok(Place::Database),
+            Format::Perfetto => return Ok(Place::Perfetto),
+            Format::Otf2 => return Ok(Place::Archive),
+            Format::Csv => self.is_stdout() || name.ends_with(".csv") || name.ends_with(".gz"),
+            Format::Parquet => name.ends_with(".parquet"),
         };
         Ok(match table {
             Some(table) => Place::File(table),
             None if is_file => Place::File(&CALLS),
             None => Place::Directory,
         })
+    }
+
+    fn is_stdout(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+
+    /// Where it is written; `None`: to standard output.
+    fn target(&self) -> Result<Option<Target>, ExportError> {
+        if self.is_stdout() {
+            return Ok(None);
+        }
+        Target::new(&self.output, self.force, self.format.is_known()).map(Some)
     }
 
     fn is_compressed(&self) -> bool {
@@ -191,60 +213,63 @@ impl How {
         facts: Facts,
         kept: Option<Kept>,
     ) -> Result<Box<dyn WriteInstances>, ExportError> {
-        if let Place::Perfetto | Place::PerfettoToStdout = place {
-            let (sink, path) = match target {
-                None => (Sink::to_stdout(), Path::new("stdout")),
-                Some(target) => (
-                    Sink::to_file(target.create()?, self.is_compressed()),
-                    target.partial(),
-                ),
-            };
-            let limit = kept.map(|kept| Limit {
-                max_bytes: self.max_bytes,
-                n_calls: facts.n_records,
-                kept,
-            });
-            return Ok(Box::new(PerfettoTrace::new(sink, path, facts, limit)));
-        }
-        Ok(Box::new(Tables {
-            rows: RowTables::default(),
-            writer: self.table_writer(place, target)?,
-        }))
-    }
-
-    /// What writes the tables.
-    fn table_writer(
-        &self,
-        place: &Place,
-        target: Option<&Target>,
-    ) -> Result<Box<dyn WriteTables>, ExportError> {
         let is_parquet = self.format == Format::Parquet;
-        match (place, target) {
-            (Place::Stdout(schema), _) => Ok(Box::new(CsvTables::to_stdout(schema)?)),
-            (_, None) => Ok(Box::new(CsvTables::to_stdout(&CALLS)?)),
+        let writer: Box<dyn WriteTables> = match (place, target) {
+            (Place::Perfetto, _) => {
+                let (sink, path) = match target {
+                    None => (Sink::to_stdout(), Path::new("stdout")),
+                    Some(target) => (
+                        Sink::to_file(target.create()?, self.is_compressed()),
+                        target.partial(),
+                    ),
+                };
+                let limit = kept.map(|kept| Limit {
+                    max_bytes: self.max_bytes,
+                    n_calls: facts.n_records,
+                    kept,
+                });
+                return Ok(Box::new(PerfettoTrace::new(sink, path, facts, limit)));
+            }
+            (Place::File(schema), None) => Box::new(CsvTables::to_stdout(schema)?),
+            (_, None) => {
+                let why = format!("{} is no stream", self.format.name());
+                return Err(ExportError::format(&self.output, why));
+            }
+            (Place::Archive, Some(target)) => {
+                target.create_directory()?;
+                let writer = ArchiveWriter::create(target.partial(), facts, self.messages)?;
+                return Ok(Box::new(writer));
+            }
             (Place::Directory, Some(target)) => {
                 target.create_directory()?;
                 let directory = target.partial();
-                Ok(if is_parquet {
+                if is_parquet {
                     Box::new(ParquetTables::in_directory(directory, &TABLES)?)
                 } else {
                     Box::new(CsvTables::in_directory(directory, &TABLES)?)
-                })
+                }
             }
             (Place::File(schema), Some(target)) => {
-                let file = target.create()?;
-                let path = target.partial();
-                let is_compressed = self.is_compressed();
-                Ok(if is_parquet {
+                let (file, path) = (target.create()?, target.partial());
+                if is_parquet {
                     Box::new(ParquetTables::in_file(file, path, schema)?)
                 } else {
-                    Box::new(CsvTables::in_file(file, path, is_compressed, schema)?)
-                })
+                    Box::new(CsvTables::in_file(
+                        file,
+                        path,
+                        self.is_compressed(),
+                        schema,
+                    )?)
+                }
             }
-            (Place::Database | Place::Perfetto | Place::PerfettoToStdout, Some(target)) => {
-                Ok(Box::new(SqliteTables::create(target.partial(), &TABLES)?))
+            (Place::Database, Some(target)) => {
+                Box::new(SqliteTables::create(target.partial(), &TABLES)?)
             }
-        }
+        };
+        Ok(Box::new(Tables {
+            rows: RowTables::default(),
+            writer,
+        }))
     }
 }
 
@@ -292,13 +317,7 @@ struct AtWork {
 
 impl Exporter<'_> {
     fn start(&mut self, facts: Facts) -> Result<AtWork, ExportError> {
-        let target = match self.place {
-            Place::Stdout(_) | Place::PerfettoToStdout => None,
-            _ => {
-                let How { output, force, .. } = self.how;
-                Some(Target::new(output, *force, self.how.format.is_known())?)
-            }
-        };
+        let target = self.how.target()?;
         Ok(AtWork {
             writer: self
                 .how
@@ -377,8 +396,9 @@ pub fn export(
 ) -> Result<Exported, Failure> {
     let place = how.place()?;
     // Before anything takes time.
-    if !matches!(place, Place::Stdout(_) | Place::PerfettoToStdout) {
-        drop(Target::new(&how.output, how.force, how.format.is_known())?);
+    drop(how.target()?);
+    if matches!(place, Place::Archive) {
+        archive::check_library(&how.output)?;
     }
     let files = RunFiles::open(trace).map_err(AnalyzeError::from)?;
     let mut exporter = Exporter {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use collbench_analyzer::Prepared;
 use collbench_analyzer::results::CallSiteSummary;
 use collbench_analyzer::rows::call_sites;
+use collbench_clocks::timestamp::Timestamp;
 
 /// Ranks, hosts and communicators of a trace.
 #[derive(Debug)]
@@ -13,6 +14,10 @@ pub(crate) struct Facts {
     pub(crate) hosts: Vec<String>,
     /// By world rank; `None`: there is no file of it.
     pub(crate) ranks: Vec<Option<RankFacts>>,
+    /// How many ranks there should be a file of.
+    pub(crate) world_size: u32,
+    /// Time of day at the start of the run, ns since 1970; `None` where it is not known.
+    pub(crate) started_unix_ns: Option<u64>,
     /// By index in the list of communicators.
     pub(crate) communicators: Vec<CommunicatorFacts>,
     /// Names of the communicators of the results.
@@ -71,6 +76,8 @@ impl Facts {
         Self {
             hosts: clocks.hosts.iter().map(|host| host.name.clone()).collect(),
             ranks,
+            world_size: run.world_size,
+            started_unix_ns: started_unix_ns(prepared),
             communicators: list.collect(),
             entries: (communicators.entries.iter())
                 .map(|entry| entry.name.clone())
@@ -79,4 +86,16 @@ impl Facts {
             sites: call_sites(run),
         }
     }
+}
+
+/// The time of day at the start of the run, by the first process, which read both clocks when it left `MPI_Init`.
+fn started_unix_ns(prepared: Prepared<'_, '_>) -> Option<u64> {
+    let first = prepared.run.processes.first()?;
+    let &[ticks, _, _, realtime_ns, _] = first.trace.identity.anchors.get(1)?;
+    if ticks == 0 || realtime_ns == 0 {
+        return None;
+    }
+    let clock = prepared.clocks.processes.first()?;
+    let since_start = clock.global(Timestamp::from_ticks(ticks)).ns();
+    realtime_ns.checked_add_signed(since_start.checked_neg()?)
 }

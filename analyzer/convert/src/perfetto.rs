@@ -318,13 +318,16 @@ impl PerfettoTrace {
                     let whole = [call.enter_ns, end_ns];
                     self.add(lane, whole, What::Operation(facts));
                     wait_track = lane;
-                    if let Some(completing_ns) = overlap.completing_ns {
+                    if let Some((completing_ns, (by, thread))) =
+                        overlap.completing_ns.zip(overlap.completing)
+                    {
                         waits_from_ns = completing_ns;
                         let what = What::Completing {
-                            operation: instance.operation,
+                            by,
                             instance: number,
                         };
                         self.add(lane, [completing_ns, end_ns], what);
+                        let thread = self.thread(call.rank, thread);
                         self.add(thread, [completing_ns, end_ns], what);
                     }
                 }
@@ -584,7 +587,7 @@ impl Names<'_> {
         let operation = |number: u32| self.operations[number as usize].operation;
         match name {
             Name::Operation(number) => operation(number).to_owned(),
-            Name::Completion(number) => format!("completing {}", operation(number)),
+            Name::Completing(by) => by.name().to_owned(),
             Name::Wait => "wait".to_owned(),
             Name::Send => "send".to_owned(),
             Name::Receive => "receive".to_owned(),
@@ -630,7 +633,7 @@ fn begin_slice(
     let mut event = Message::default();
     let name = match slice.what {
         What::Call(of) | What::Operation(of) => Name::Operation(of.operation),
-        What::Completing { operation, .. } => Name::Completion(operation),
+        What::Completing { by, .. } => Name::Completing(by),
         What::Wait { .. } => Name::Wait,
         What::Send(_) => Name::Send,
         What::Receive(_) => Name::Receive,

@@ -12,7 +12,8 @@ pub(crate) struct Target {
     path: PathBuf,
     partial: PathBuf,
     force: bool,
-    /// Names of files that a directory of this kind may consist of.
+    /// Names of files that a directory of this kind may consist of; of those in a directory inside with its name, as in
+    /// `traces/0.evt`.
     is_known: fn(&str) -> bool,
     is_done: bool,
 }
@@ -64,16 +65,32 @@ impl Target {
         if !there.is_dir() {
             return Err(foreign("it is neither a file nor a directory".to_owned()));
         }
-        let entries =
-            fs::read_dir(&self.path).map_err(|error| ExportError::io(&self.path, error))?;
-        for entry in entries.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if !(self.is_known)(&name) {
+        match self.unknown_in(&self.path, "")? {
+            Some(name) => {
                 let name = collbench_text::inert::line(&name, 60);
-                return Err(foreign(format!("it contains {name}")));
+                Err(foreign(format!("it contains {name}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The first file or directory in `directory` that is not known, with its path from the top, where `directory` is `under`.
+    fn unknown_in(&self, directory: &Path, under: &str) -> Result<Option<String>, ExportError> {
+        let entries = fs::read_dir(directory).map_err(|error| ExportError::io(directory, error))?;
+        for entry in entries.flatten() {
+            let name = format!("{under}{}", entry.file_name().to_string_lossy());
+            if !(self.is_known)(&name) {
+                return Ok(Some(name));
+            }
+            // Only one of which the name is known: there is not much in it.
+            let is_directory = entry.file_type().is_ok_and(|found| found.is_dir());
+            if is_directory
+                && let Some(unknown) = self.unknown_in(&entry.path(), &format!("{name}/"))?
+            {
+                return Ok(Some(unknown));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Where it is written until it is complete.
@@ -175,6 +192,29 @@ mod tests {
         target.complete().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn directories_inside_are_replaced_if_all_in_them_is_known() {
+        fn is_known(name: &str) -> bool {
+            name == "inside" || name == "inside/a.csv"
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::create_dir_all(path.join("inside")).unwrap();
+        fs::write(path.join("inside/a.csv"), "old").unwrap();
+        let target = Target::new(&path, true, is_known).unwrap();
+        target.create_directory().unwrap();
+        target.complete().unwrap();
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+        fs::create_dir_all(path.join("inside")).unwrap();
+        fs::write(path.join("inside/thesis.tex"), "mine").unwrap();
+        let refused = Target::new(&path, true, is_known).unwrap_err();
+        assert!(
+            refused.to_string().contains("inside/thesis.tex"),
+            "{refused}"
+        );
+        assert!(path.join("inside/thesis.tex").exists());
     }
 
     #[test]

@@ -46,6 +46,7 @@ struct End {
     /// 0 for a call under way.
     leave: u64,
     by: CompletingCall,
+    thread: u32,
     n_together: u32,
     /// Whether it returned an error: then another call may still complete the collective.
     has_failed: bool,
@@ -127,6 +128,7 @@ impl Initiated {
             n_started,
             completing: self.end.map(|end| CompletingTime {
                 by: end.by,
+                thread: end.thread,
                 enter: at(end.enter),
                 share_ns: match end.leave {
                     0 => 0,
@@ -166,6 +168,8 @@ pub struct OverlapTimes {
 pub struct CompletingTime {
     /// The call.
     pub by: CompletingCall,
+    /// Number of the thread that made it among those of its process, from 0.
+    pub thread: u32,
     /// When it was entered.
     pub enter: Timestamp<Global>,
     /// Its time, shared equally among what it completed, ns; 0 for a call under way.
@@ -346,7 +350,7 @@ impl Outstanding {
         &mut self,
         position: u64,
         record: &Record,
-        completion: &Completion,
+        (completion, thread): (&Completion, u32),
         tests: Option<UnsuccessfulTests>,
         last_ticks: u64,
     ) -> bool {
@@ -368,6 +372,7 @@ impl Outstanding {
             enter,
             leave,
             by: completion.by,
+            thread,
             n_together: completion.n_together,
             has_failed: record.has_failed(),
         });

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use collbench_clocks::timestamp::{Global, Timestamp};
+use collbench_formats::CompletingCall;
 
 use crate::calls::call::Call;
 use crate::calls::outstanding::OverlapTimes;
@@ -95,6 +96,8 @@ pub struct OverlapRow {
     pub initiated_ns: i64,
     /// When the completing call was entered; `None`: there was none.
     pub completing_ns: Option<i64>,
+    /// That call, and its thread among those of its process, from 0; `None`: there was none.
+    pub completing: Option<(CompletingCall, u32)>,
     /// Tests that found it incomplete.
     pub n_tests: u64,
 }
@@ -499,6 +502,7 @@ fn note_overlap(buffer: &mut RowBuffer, overlap: &OverlapTimes) {
         *last = Some(OverlapRow {
             initiated_ns: overlap.initiated.ns(),
             completing_ns: overlap.completing.map(|call| call.enter.ns()),
+            completing: overlap.completing.map(|call| (call.by, call.thread)),
             n_tests: overlap.n_tests,
         });
     }

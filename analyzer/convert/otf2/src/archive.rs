@@ -108,6 +108,20 @@ impl Archive {
         self.definitions.string(text)
     }
 
+    /// Defines a text that is not known yet: it is empty until [`set_string`](Self::set_string)
+    /// sets it. It has a number of its own, even if another text is equal.
+    pub fn reserve_string(&mut self) -> StringRef {
+        self.definitions.reserve_string()
+    }
+
+    /// Sets a text that was [reserved](Self::reserve_string).
+    ///
+    /// # Errors
+    /// [`Error::Undefined`] if it was not reserved.
+    pub fn set_string(&mut self, reserved: StringRef, text: &str) -> Result<(), Error> {
+        self.definitions.set_string(reserved, text)
+    }
+
     /// Defines a kind of attribute of events.
     pub fn attribute(
         &mut self,

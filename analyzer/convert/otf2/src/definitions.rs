@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Error;
 
@@ -300,6 +300,8 @@ pub(crate) struct Marker {
 pub(crate) struct Definitions {
     pub strings: Vec<Arc<str>>,
     string_numbers: FxHashMap<Arc<str>, u32>,
+    /// Texts that may still be set.
+    reserved_strings: FxHashSet<u32>,
     pub attributes: Vec<AttributeDefinition>,
     pub hosts: Vec<StringRef>,
     pub processes: Vec<ProcessDefinition>,
@@ -329,6 +331,25 @@ impl Definitions {
             &mut self.string_numbers,
             stored.into(),
         ))
+    }
+
+    /// The number of a text that is set later.
+    pub(crate) fn reserve_string(&mut self) -> StringRef {
+        let number = self.strings.len() as u32;
+        self.strings.push("".into());
+        self.reserved_strings.insert(number);
+        StringRef(number)
+    }
+
+    pub(crate) fn set_string(&mut self, reserved: StringRef, text: &str) -> Result<(), Error> {
+        if !self.reserved_strings.contains(&reserved.0) {
+            return Err(Error::Undefined {
+                what: "a reserved string",
+                number: reserved.0.into(),
+            });
+        }
+        self.strings[reserved.0 as usize] = storable(text, LONGEST_TEXT).into();
+        Ok(())
     }
 
     pub(crate) fn region(&mut self, region: &Region) -> RegionRef {

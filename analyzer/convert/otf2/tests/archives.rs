@@ -846,3 +846,50 @@ fn a_library_of_another_version_is_refused() {
         assert!(error.to_string().ends_with(&wanted), "{error}");
     }
 }
+
+#[test]
+fn a_text_may_be_set_after_the_events_that_refer_to_it() {
+    let Some(library) = library() else { return };
+    let place = Place::new();
+    let mut archive = Archive::create(&library, &place.directory).expect("there is space");
+    let host = archive.host("host");
+    let process = archive.process("rank 0", host);
+    let location = archive.location("thread 0", process);
+    let region = archive.region(&Region {
+        name: "MPI_Barrier",
+        role: RegionRole::Barrier,
+        paradigm: Paradigm::Mpi,
+        source_file: None,
+        begin_line: 0,
+    });
+    let site = archive.attribute("call site", "where it is", AttributeType::String);
+    let [later, never] = [archive.reserve_string(), archive.reserve_string()];
+    for (time, text) in [(1, later), (2, never)] {
+        let attributes = [(site, AttributeValue::String(text))];
+        archive
+            .event(location, time, &Event::Enter(region), &attributes)
+            .expect("the text is reserved");
+        archive
+            .event(location, time, &Event::Leave(region), &[])
+            .expect("the region is defined");
+    }
+    archive
+        .set_string(later, "MPI_Barrier")
+        .expect("it was reserved");
+    let named = archive.string("MPI_Barrier");
+    let refused = archive.set_string(named, "other").expect_err("it is known");
+    assert!(
+        matches!(refused, Error::Undefined { .. }),
+        "another error: {refused}"
+    );
+    archive.finish().expect("there is space");
+    let shown = print(&place.anchor(), &[]);
+    let sites: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.split_once("ATTRIBUTES: "))
+        .map(|(_, attributes)| attributes)
+        .collect();
+    assert_eq!(sites.len(), 2, "{shown}");
+    assert!(sites[0].contains("\"MPI_Barrier\""), "{}", sites[0]);
+    assert!(sites[1].contains("; \"\" <"), "{}", sites[1]);
+}

@@ -32,6 +32,8 @@ Examples:
       a timeline for the page of Perfetto, ui.perfetto.dev
   collbench-export trace --to sqlite --from 10 --to 20 -o part.db
       ten seconds of the run as a database
+  collbench-export trace --to otf2 -o archive
+      an archive for Vampir, Scalasca and otf2-print; needs the OTF2 library
 
 Exit status: 0 done; 1 failed; 2 usage; 3 the trace is damaged or incomplete (killed, no \
 MPI_Finalize, maximum size reached) and was exported as far as it goes.";
@@ -45,7 +47,7 @@ struct Options {
     #[arg(value_name = "TRACE", required_unless_present_any = ["completions", "man"])]
     trace: Option<PathBuf>,
 
-    /// What to write: parquet, csv, sqlite or perfetto; and, given again, only instances that begin before this time, in seconds since
+    /// What to write: parquet, csv, sqlite, perfetto or otf2; and, given again, only instances that begin before this time, in seconds since
     /// the start of the run
     #[arg(long, value_name = "FORMAT", value_parser = to,
         required_unless_present_any = ["completions", "man"])]
@@ -59,6 +61,10 @@ struct Options {
     /// Write only this table [default: all tables; the calls, if OUT is a single file or standard output]
     #[arg(long, value_name = "TABLE")]
     table: Option<String>,
+
+    /// With --to otf2: also the messages inside collectives, as RMA
+    #[arg(long)]
+    messages: bool,
 
     /// Replace OUT if it is an earlier export
     #[arg(long)]
@@ -211,6 +217,7 @@ fn run(options: &Options) -> anyhow::Result<u8> {
         format,
         output: output.clone(),
         table: options.table.clone(),
+        messages: options.messages,
         force: options.force,
         max_bytes: options.max_size,
         options: collbench_analyzer::Options {

@@ -6,6 +6,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
+use collbench_formats::CompletingCall;
 use rustc_hash::FxHashMap;
 
 /// What stands on a track: of a slice its begin and end, of an instant the same time twice.
@@ -28,8 +29,8 @@ pub(super) enum What {
     Operation(CallFacts),
     /// A call that completes an operation.
     Completing {
-        /// Number of the operation.
-        operation: u32,
+        /// Which.
+        by: CompletingCall,
         /// Number of the instance.
         instance: u64,
     },
@@ -139,8 +140,8 @@ pub(super) struct Interned {
 pub(super) enum Name {
     /// An operation, by number.
     Operation(u32),
-    /// The completion of one.
-    Completion(u32),
+    /// A call that completes operations.
+    Completing(CompletingCall),
     Wait,
     Send,
     Receive,

@@ -178,12 +178,17 @@ impl Process<'_> {
             }
         };
         let last_ticks = self.limits.last_ticks();
+        let thread = self.thread_of(location);
         let completed = known.and_then(|local_comm| {
             let queue = self.queue_mut(local_comm, call_order)?;
             let of = queue.outstanding.operation(position);
-            let fits = queue
-                .outstanding
-                .complete(position, record, completion, tests, last_ticks);
+            let fits = queue.outstanding.complete(
+                position,
+                record,
+                (completion, thread),
+                tests,
+                last_ticks,
+            );
             fits.then_some((local_comm, of))
         });
         if let Some((local_comm, _)) = completed.filter(|_| self.has_messages) {
