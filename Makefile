@@ -7,11 +7,12 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Tests that run at a time: those under mpirun mostly wait. How many ranks that is, tests/src/room.rs decides.
 SIDE_BY_SIDE := $(shell echo $$((4 * $$(nproc))))
 
-.PHONY: help build demo test test-browser test-programs test-strangers test-long score mutate interrupt corpus bench bench-analyze bench-export clocks guard install dist deb test-dist clean
+.PHONY: help build demo test schemas test-browser test-programs test-strangers test-long score mutate interrupt corpus bench bench-analyze bench-export clocks guard install dist deb test-dist clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
 	@echo 'make test            run all tests of the project, with its own small MPI programs'
+	@echo 'make schemas         write the JSON Schemas in docs/schemas anew, from the types of the documents'
 	@echo 'make test-browser    run only the tests of the report page in Chromium (part of make test)'
 	@echo 'make test-programs   run the tests with real programs and with other MPI libraries'
 	@echo 'make test-strangers  run dozens of real programs; installs packages of 2.5 GB (see docs/results.md)'
@@ -42,6 +43,12 @@ test: build
 	@scripts/need.sh openmpi-bin libopenmpi-dev gfortran python3 iproute2 libclang-dev libopen-trace-format2-10 otf2-tools
 	RUST_TEST_THREADS=$(SIDE_BY_SIDE) $(CARGO) test --workspace --no-fail-fast
 	@scripts/browser.sh
+
+# What "make test" builds, which compares them.
+schemas:
+	@scripts/need.sh gcc libc6-dev libopenmpi-dev libclang-dev
+	rm -f docs/schemas/*.schema.json
+	COLLBENCH_WRITE_SCHEMAS=1 $(CARGO) test --workspace --lib the_schema
 
 # The report page alone, in Chromium.
 test-browser: build

@@ -22,17 +22,13 @@ def metadata():
 
 def linked(metadata):
     """The packages of others that the commands depend on, but not to build or test them."""
-    packages = {package["id"]: package for package in metadata["packages"]}
-    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    left = [id for id, package in packages.items() if package["name"] in COMMANDS]
-    seen = set(left)
-    while left:
-        for dependency in nodes[left.pop()]["deps"]:
-            is_linked = any(kind["kind"] is None for kind in dependency["dep_kinds"])
-            if is_linked and dependency["pkg"] not in seen:
-                seen.add(dependency["pkg"])
-                left.append(dependency["pkg"])
-    found = [packages[id] for id in seen if packages[id]["source"]]
+    # Not by what cargo metadata resolves, which has the features that only tests switch on.
+    command = ["cargo", "tree", "--locked", "--offline", "--target=x86_64-unknown-linux-gnu"]
+    command += ["--edges=normal", "--prefix=none", *(f"--package={name}" for name in COMMANDS)]
+    tree = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    names = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
+    packages = [package for package in metadata["packages"] if package["source"]]
+    found = [of for of in packages if (of["name"], f"v{of['version']}") in names]
     return sorted(found, key=lambda package: (package["name"], package["version"]))
 
 

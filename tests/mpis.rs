@@ -887,7 +887,7 @@ fn on_several_hosts_rules_of_open_mpi_5_decide_what_han_does_not_do() {
             paths[1],
         ];
         let said = run_in(workspace.path(), &[], &line);
-        let said: Value = serde_json::from_str(&said.stdout).unwrap();
+        let said = collbench_schemas::read(said.stdout);
         let calls = said["calls"].as_array().unwrap().iter();
         let on_both = |call: &&Value| call["processes_per_host"].as_array().unwrap().len() == 2;
         calls.filter(on_both).cloned().collect()

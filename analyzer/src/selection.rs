@@ -17,6 +17,7 @@ use crate::communicators::Communicators;
 
 /// A selection as given by the user; the default is everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Selection {
     /// Names of operations, with or without `MPI_`, in any case. Empty: all.
     pub operations: Vec<String>,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Properties of the machine that influence figures. `None`: unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Host name.
     pub host: Option<String>,

@@ -52,8 +52,7 @@ pub fn analyze(trace: &Path, options: &[&str]) -> Analysis {
             json: Value::Null,
         };
     }
-    let json: Value = serde_json::from_str(&finished.stdout)
-        .unwrap_or_else(|error| panic!("no JSON ({error}) from {finished}"));
+    let json = collbench_schemas::read(&finished.stdout);
     assert_eq!(json["schema"], "collbench.analysis/1", "{finished}");
     let broken = invariants::broken(&json);
     assert!(broken.is_empty(), "{finished}\nbreaks {broken:#?}");

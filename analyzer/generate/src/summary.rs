@@ -14,6 +14,7 @@ pub(crate) enum TruthDetail {
 
 /// n, sum, minimum, maximum and median of integers, ns.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Number of values.
     pub n: u64,
@@ -25,6 +26,7 @@ pub struct Summary {
     pub max: i64,
     /// Written as the middle value, or the two middle values; none in a scenario with counts only.
     #[serde(rename = "median", serialize_with = "median")]
+    #[cfg_attr(test, schemars(with = "Option<[i64; 2]>"))]
     values: Vec<i64>,
 }
 

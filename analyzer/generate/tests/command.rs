@@ -4,8 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
-
 fn run(command: &mut Command) -> Output {
     command.output().expect("the command can be started")
 }
@@ -29,8 +27,9 @@ fn long_traces_are_written_with_little_memory() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let truth =
-        serde_json::from_slice::<Value>(&fs::read(out.join("truth.json")).unwrap()).unwrap();
+    let document = |name: &str| collbench_schemas::read(fs::read(out.join(name)).unwrap());
+    let truth = document("truth.json");
+    assert_eq!(document("run.json")["form"], "generated");
     assert_eq!(truth["calls"], 1_600_000);
     assert!(truth["operations"][0]["global"]["wait_ns"]["median"].is_null());
 }

@@ -22,6 +22,7 @@ pub use comparison::{ComparedTraceDocument, ComparisonDocument};
 
 /// A remark: a code with its sentence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RemarkDocument {
     /// Short and stable, for scripts.
     pub code: Code,

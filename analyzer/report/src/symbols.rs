@@ -20,25 +20,36 @@ const MAX_BYTES: u64 = 256 << 20;
 
 /// The functions at an address, as a document.
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Entry {
+    /// Executable or library.
     module: String,
+    /// Its build id; null where it has none.
     build_id: Option<String>,
+    /// The address in it.
     offset: u64,
     /// The innermost first.
     functions: Vec<Function>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Function {
+    /// Its name; null where it is not known.
     function: Option<String>,
+    /// Source file.
     file: Option<String>,
+    /// Line in that.
     line: Option<u32>,
+    /// Whether it was inlined into the one that follows.
     inlined: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct File {
     schema: String,
+    /// What is at each address.
     addresses: Vec<Entry>,
 }
 
@@ -143,4 +154,12 @@ pub fn keep_symbols(analysis: &Analysis, trace: &Path) -> Result<(), ReportError
         addresses: addresses.collect(),
     };
     ReportDirectory::at(trace)?.write(FILE, &crate::to_json(&document))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::File>(super::SCHEMA);
+    }
 }

@@ -16,6 +16,7 @@ const MAX_NAME: usize = 128;
 
 /// An algorithm of the MPI library under one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AlgorithmSummary {
     /// The operation that the application called.
     pub operation: Cow<'static, str>,

@@ -13,6 +13,7 @@ use crate::trace::run::Run;
 
 /// What a thread did with its time in front of the calls of one operation, or in them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunningSummary {
     /// World rank.
     pub rank: u32,

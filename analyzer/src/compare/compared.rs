@@ -31,6 +31,7 @@ pub struct ComparedTrace {
 
 /// A setting that should be equal in runs that are compared, and is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferingSetting {
     /// `command`, `ranks`, `hosts`, `mpi_library`, `clock`, `layers`.
     pub what: Code,
@@ -40,6 +41,7 @@ pub struct DifferingSetting {
 
 /// How one run as a whole differs from the baseline: single numbers, which have no interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunDifferences {
     /// Index of the trace.
     pub trace: usize,
@@ -60,6 +62,7 @@ pub struct RunDifferences {
 
 /// A change of a number that has no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// Second minus first.
     pub difference: i64,
@@ -69,6 +72,7 @@ pub struct Change {
 
 /// One operation in several traces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedOperation {
     /// Name of the standard.
     pub operation: Code,
@@ -85,6 +89,7 @@ pub struct ComparedOperation {
 
 /// One operation in one trace, as in `collbench.analysis/1`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationFigures {
     /// Id of the communicator in that trace.
     pub communicator: Option<usize>,
@@ -124,6 +129,7 @@ pub struct OperationFigures {
 
 /// How one operation differs from the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationDifferences {
     /// Index of the trace.
     pub trace: usize,
@@ -146,6 +152,7 @@ pub struct OperationDifferences {
 
 /// How one quantity differs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuantityDifferences {
     /// Of the means; `None` where the quantity is not known in both.
     pub mean: Option<Difference>,
@@ -155,6 +162,7 @@ pub struct QuantityDifferences {
 
 /// An operation that one of two traces does not have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OnlyIn {
     /// Index of the trace that has it.
     pub trace: usize,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A difference with what is known of its error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The verdict, with all differences of the comparison considered together.
     pub verdict: Verdict,

@@ -31,6 +31,7 @@ const MAX_NEEDED: u64 = 1_000;
 
 /// Two sides of one run or more each, compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sides {
     /// Indexes of the traces of the baseline.
     pub baseline: Vec<usize>,
@@ -62,6 +63,7 @@ pub struct Sides {
 
 /// How the runs of two sides differ in one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunsDifference {
     /// The time in each run of the baseline, ns.
     pub baseline_ns: Vec<i64>,
@@ -73,6 +75,7 @@ pub struct RunsDifference {
 
 /// How one operation differs between the sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SidesOperation {
     /// Its index in `operations` of the comparison.
     pub row: usize,
@@ -87,6 +90,7 @@ pub struct SidesOperation {
 
 /// How the time in the calls of an operation from one place in the program differs between the sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SidesSite {
     /// Name of the standard.
     pub operation: Code,

@@ -13,6 +13,7 @@ use crate::results::code::Code;
 
 /// The calls of an operation from one place, in the baseline and in another trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedSite {
     /// Index of the other trace.
     pub trace: usize,
@@ -28,6 +29,7 @@ pub struct ComparedSite {
 
 /// The calls of an operation from one place, of all communicators and payloads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SiteFigures {
     /// The place, as one word: `solver.f90:312`.
     pub place: String,

@@ -20,6 +20,7 @@ const MAX_PATHS: usize = 256;
 
 /// How an operation over spanning trees of our own differs from the baseline, stage by stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreeDifferences {
     /// Name of the tree in the baseline.
     pub baseline: String,
@@ -35,6 +36,7 @@ pub struct TreeDifferences {
 
 /// Whether a wrapper or a stage is configured as in the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Configuration {
     /// As in the baseline.
@@ -47,11 +49,13 @@ pub enum Configuration {
     Removed,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
 /// A wrapper of one tree, and its counterpart in the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedWrapper {
     /// `gred`, `proxy`, `core` or `exchange`.
     pub kind: Code,
@@ -68,6 +72,7 @@ pub struct ComparedWrapper {
 
 /// Where a wrapper is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WrapperAt {
     /// Its index among the wrappers of its tree.
     pub wrapper: u32,
@@ -83,6 +88,7 @@ pub struct WrapperAt {
 
 /// A stage in one of two trees, or in both.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageDifferences {
     /// What it is.
     pub kind: StageKind,
@@ -102,6 +108,7 @@ pub struct StageDifferences {
 
 /// The path of a rank in two trees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathDifferences {
     /// World rank.
     pub rank: u32,

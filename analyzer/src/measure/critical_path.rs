@@ -32,6 +32,7 @@ const MIN_WAITING_BYTES: u64 = 1024;
 
 /// Why the critical path of an instance is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// Its processes are on hosts without a common time.
@@ -49,6 +50,7 @@ pub enum Doubt {
     Hidden,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 

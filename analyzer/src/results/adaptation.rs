@@ -6,6 +6,7 @@ use crate::results::code::Code;
 
 /// Calls of one operation on a communicator, of similar payload, with several candidates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdaptationSummary {
     /// Index of the communicator.
     pub communicator: usize,
@@ -38,6 +39,7 @@ pub struct AdaptationSummary {
 
 /// A candidate.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdaptedCandidate {
     /// Where it stands in the tree file, or the MPI library.
     pub name: Code,
@@ -53,6 +55,7 @@ pub struct AdaptedCandidate {
 
 /// A share with its interval of 99.8 %.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GainSummary {
     /// The estimate.
     pub estimate: f64,
@@ -64,6 +67,7 @@ pub struct GainSummary {
 
 /// A control point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControlPointSummary {
     /// When, ns since the start of the run.
     pub at_ns: i64,

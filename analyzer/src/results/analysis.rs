@@ -105,6 +105,7 @@ pub struct Analysis {
 
 /// Which details of operations and verdicts there are; all sums are there in any case.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DetailsSummary {
     /// Whether nothing was left out.
     pub complete: bool,
@@ -132,6 +133,7 @@ pub struct DetailsSummary {
 
 /// Sums over entries of `operations` of one name that the document does not list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationsRest {
     /// The name of the operation.
     pub operation: Code,
@@ -153,6 +155,7 @@ pub struct OperationsRest {
 
 /// Sums over entries of `imbalance` that the document does not list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImbalanceRest {
     /// Number of entries.
     pub entries: usize,
@@ -166,6 +169,7 @@ pub struct ImbalanceRest {
 
 /// Sums over an operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Total {
     /// Calls begun.
     pub calls: u64,
@@ -177,6 +181,7 @@ pub struct Total {
 
 /// The phases of one level that the program marked, over all processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MarkedPhase {
     /// What was given to `MPI_Pcontrol`.
     pub level: i32,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A place in the program: a way up the stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallSiteSummary {
     /// Its index in the list.
     pub id: usize,
@@ -17,6 +18,7 @@ pub struct CallSiteSummary {
 
 /// One function on a way up the stack, and where it made its call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FrameSummary {
     /// Its name; `None` where it is not known.
     pub function: Option<String>,
@@ -38,6 +40,7 @@ pub struct FrameSummary {
 
 /// The calls of an operation from one place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationSite {
     /// Id of the place.
     pub site: usize,

@@ -93,6 +93,7 @@ impl FoundCause {
 
 /// Kinds of causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CauseKind {
     /// A rank does more of something than the others.
@@ -125,11 +126,13 @@ pub enum CauseKind {
     Unexplained,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
 /// What a late rank or host did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LateBy {
     /// The rank computed, or was in code that is not recorded.
@@ -146,11 +149,13 @@ pub enum LateBy {
     Rma,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
 /// What a cost is a part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CostOf {
     /// Time that ranks waited for others.

@@ -6,6 +6,7 @@ use crate::results::code::Code;
 
 /// The clocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockSummary {
     /// How the clocks of hosts were brought together.
     pub method: Code,
@@ -33,6 +34,7 @@ pub struct ClockSummary {
 /// How well the offsets around triangles of hosts add up to 0, where each side was measured by its
 /// own exchanges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClosureSummary {
     /// Triangles that were measured.
     pub triangles: usize,
@@ -48,6 +50,7 @@ pub struct ClosureSummary {
 
 /// Sites: hosts that are near to one another, and far from all others by their round trips.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostSites {
     /// Number of sites, at least 2.
     pub n: usize,
@@ -64,6 +67,7 @@ pub struct HostSites {
 
 /// One host clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostSummary {
     /// The host.
     pub host: String,
@@ -92,6 +96,7 @@ pub struct HostSummary {
 
 /// Hosts that left a collective before those had entered that it depends on, by their stamps.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Violations {
     /// Hosts in instances that were looked at.
     pub checked: Option<u64>,
@@ -104,6 +109,7 @@ pub struct Violations {
 /// Errors of the differences between stamps of two hosts, at some times of the run; between two of
 /// these times the greater of both values holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockErrors {
     /// Since the start of the run.
     pub at_ns: Vec<i64>,
@@ -113,6 +119,7 @@ pub struct ClockErrors {
 
 /// Errors of the differences between two hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairErrors {
     /// One host.
     pub host: String,

@@ -13,6 +13,7 @@ const MIN_PART: f64 = 0.5;
 
 /// Kinds of distribution of a cause over the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CourseKind {
     /// At regular intervals.
@@ -33,11 +34,13 @@ pub enum CourseKind {
     AtEnd,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
 /// How a cause is distributed over the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Course {
     /// The kind of distribution.
     pub kind: CourseKind,

@@ -9,6 +9,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A part of the results that the document may leave out, as `null`; it may be in memory all the
 /// same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(inline, into = "Option<T>")
+)]
 pub struct Detail<T> {
     value: T,
     is_left_out: bool,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Metrics for Performance Analysis of Parallel Applications": parallel efficiency is load balance
 /// times communication efficiency, which is serialization efficiency times transfer efficiency.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Efficiencies {
     /// What counts as useful.
     pub useful: UsefulTime,
@@ -36,6 +37,7 @@ pub struct Efficiencies {
 
 /// What counts as useful time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UsefulTime {
     /// Time outside all MPI calls.
@@ -44,5 +46,6 @@ pub enum UsefulTime {
     OutsideCollectives,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }

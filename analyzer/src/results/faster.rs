@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is predicted to make the run faster, and by how much.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FasterSummary {
     /// The operation that gains most.
     pub operation: String,

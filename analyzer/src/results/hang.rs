@@ -8,6 +8,7 @@ use crate::results::code::Code;
 
 /// An instance that someone was in when the trace ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnfinishedSummary {
     /// What those inside called.
     pub operations: Vec<Code>,
@@ -70,6 +71,7 @@ pub struct HangSummary {
 
 /// A cycle of waiting: each rank for the next one, the last for the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CycleSummary {
     /// World ranks.
     pub ranks: Vec<u32>,
@@ -79,6 +81,7 @@ pub struct CycleSummary {
 
 /// Where one process was at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankEndSummary {
     /// World rank.
     pub rank: u32,
@@ -98,6 +101,7 @@ pub struct RankEndSummary {
 
 /// Where a process was at the end of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RankState {
     /// In a collective, or in the call that was to complete one.
@@ -116,11 +120,13 @@ pub enum RankState {
     Damaged,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
 /// The last call of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LastCallSummary {
     /// What was called, or (with `completing`) completed.
     pub operation: Option<Code>,
@@ -144,6 +150,7 @@ pub struct LastCallSummary {
 
 /// Calls at one position that differ in what they must not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MismatchSummary {
     /// In what: `operations`, `blocking_and_nonblocking`, `roots`, `sizes`.
     pub kind: Code,
@@ -163,6 +170,7 @@ pub struct MismatchSummary {
 
 /// Calls that are alike, of a mismatch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MismatchedCallSummary {
     /// What was called.
     pub operation: Code,
@@ -176,6 +184,7 @@ pub struct MismatchedCallSummary {
 
 /// A nonblocking collective that was initiated, and not completed before `MPI_Finalize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NeverCompletedSummary {
     /// What was begun.
     pub operation: Code,

@@ -8,6 +8,7 @@ use crate::results::over_time::{ChangeSummary, Culprit, LatenessSectionSummary};
 
 /// Who is late.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImbalanceSummary {
     /// Id of the communicator.
     pub communicator: usize,
@@ -49,6 +50,7 @@ pub struct ImbalanceSummary {
 
 /// How often the last to arrive was on one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostLateness {
     /// The host.
     pub host: String,
@@ -76,6 +78,7 @@ pub struct RankLateness {
 
 /// The rank that caused the most waiting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MostWaitedFor {
     /// World rank.
     pub rank: u32,

@@ -11,6 +11,7 @@ use crate::sums::serialization::SerializationPoint;
 
 /// Whether a one-way time between two hosts is significant, given the errors of their clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OneWayClass {
     /// Both ends read one clock.
@@ -23,6 +24,7 @@ pub enum OneWayClass {
     NotResolvable,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
@@ -50,6 +52,7 @@ impl OneWayClass {
 
 /// Times of the messages over an edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransferSummary {
     /// Completion of the receive - max(begin of the send, begin of the receive), per message.
     pub transfer_ns: Option<Summary>,
@@ -71,6 +74,7 @@ pub struct TransferSummary {
 
 /// What was measured inside the instances of one graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreeFigures {
     /// Instances.
     pub n: u64,
@@ -100,6 +104,7 @@ pub struct TreeFigures {
 
 /// How long a nonblocking collective could not progress because no process was in MPI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressSummary {
     /// Instances for which it is known when each process was in MPI, and whose hosts have a common
     /// time.
@@ -113,6 +118,7 @@ pub struct ProgressSummary {
 
 /// A node of a tree, where contributors meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Join {
     /// Its process.
     pub rank: u32,
@@ -135,6 +141,7 @@ pub struct Join {
 
 /// A contributor at a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contributor {
     /// Its rank.
     pub rank: u32,
@@ -149,6 +156,7 @@ pub struct Contributor {
 
 /// Who arrived last most often at a node: a child, or the node's own process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LastArrival {
     /// The node.
     pub node: u32,
@@ -168,6 +176,7 @@ pub struct LastArrival {
 
 /// A round of one process in an exchange.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundSummary {
     /// The process.
     pub rank: u32,
@@ -187,6 +196,7 @@ pub struct RoundSummary {
 
 /// Kinds of stages of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
     /// From the enter to sending, of a process that waits for nobody before.
@@ -219,11 +229,13 @@ pub enum StageKind {
     LateSender,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
 /// A stage of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathStage {
     /// What it is.
     pub kind: StageKind,
@@ -262,6 +274,7 @@ pub struct PathLine {
 
 /// Paths with equal stages and similar times.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathClass {
     /// The processes.
     pub ranks: Vec<u32>,
@@ -281,6 +294,7 @@ pub struct PathClass {
 /// compared, so a few instances with a long preemption do not hide where all others spend their
 /// time; the cost of those is in the critical path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hotspot {
     /// The stage.
     #[serde(flatten)]
@@ -297,6 +311,7 @@ pub struct Hotspot {
 
 /// Instances whose critical path is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnknownPaths {
     /// Why.
     pub reason: Doubt,
@@ -307,6 +322,7 @@ pub struct UnknownPaths {
 /// How many critical paths begin elsewhere than at the last process to arrive, in operations in
 /// which all wait for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BeginsElsewhere {
     /// Instances with a known critical path.
     pub of_instances: u64,
@@ -321,6 +337,7 @@ pub struct BeginsElsewhere {
 
 /// Where critical paths begin, and their hops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CriticalPathSummary {
     /// Instances whose critical path is known.
     pub instances: u64,
@@ -338,6 +355,7 @@ pub struct CriticalPathSummary {
 
 /// A process at which critical paths begin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BeginSummary {
     /// The process.
     pub rank: u32,
@@ -349,6 +367,7 @@ pub struct BeginSummary {
 
 /// A hop of critical paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HopSummary {
     /// Sender.
     pub from: u32,
@@ -364,6 +383,7 @@ pub struct HopSummary {
 
 /// A process on critical paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StaySummary {
     /// The process.
     pub rank: u32,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What the figures are about: the time that was asked for, as far as all ranks' calls of it were kept, and the ranks
 /// that were asked for, as far as there is a file of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LookedAt {
     /// Its begin, ns since the start of the run.
     pub from_ns: i64,

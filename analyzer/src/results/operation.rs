@@ -19,6 +19,7 @@ use crate::sums::serialization::SerializationPoint;
 
 /// One operation, as distinguished by communicator, root, payload and algorithm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationSummary {
     /// Name of the standard.
     pub operation: Code,
@@ -193,6 +194,11 @@ impl OperationSummary {
 
 /// Stages of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(inline, into = "Vec<Stage>")
+)]
 pub struct Stages {
     /// Those that are seen from outside, from the thread to the core.
     pub outside: Vec<Stage>,
@@ -221,6 +227,7 @@ impl<'de> Deserialize<'de> for Stages {
 
 /// One stage, to the root (`down`) and from the root (`up`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Its name.
     pub name: Code,

@@ -60,6 +60,7 @@ impl OperationCause {
 
 /// Kinds of reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OperationCauseKind {
     /// Messages between two ranks of one host take much longer than those between others.
@@ -78,6 +79,7 @@ pub enum OperationCauseKind {
     NoProgress,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
@@ -111,6 +113,7 @@ pub enum CausePlace {
 
 /// How sure a reason is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
     /// The reason rests on an assumption, or on a single kind of evidence.

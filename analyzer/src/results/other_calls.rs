@@ -7,6 +7,7 @@ use crate::results::process::RankSummary;
 /// What ranks spent in MPI calls of one kind that are not collectives, or in which it is not known who waits
 /// for whom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherCalls {
     /// Which calls.
     pub kind: OtherCallKind,
@@ -23,6 +24,7 @@ pub struct OtherCalls {
 
 /// Kinds of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OtherCallKind {
     /// Point-to-point communication that takes time: sends, receives, probes and waits.
@@ -33,6 +35,7 @@ pub enum OtherCallKind {
     Rma,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 

@@ -11,6 +11,7 @@ use crate::results::code::Code;
 
 /// How lateness changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// Nobody at first, then one.
@@ -27,11 +28,13 @@ pub enum ChangeKind {
     Shrinks,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
 /// A rank, several ranks, or a host that stands out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!from))]
 #[serde(
     tag = "kind",
     content = "id",
@@ -46,6 +49,7 @@ pub enum Culprit {
     /// A host.
     Host(String),
     /// One of a kind that only a newer version knows: only in a document that was read.
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
@@ -82,6 +86,7 @@ impl From<WrittenCulprit> for Culprit {
 /// Calls and their waits are cut at the borders, and counted where they begin. All lists have the
 /// same length, at most 128; all calls in instances are in them, whole or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
     /// Length of a stretch, ns: a power of two times 1 us.
     pub bin_ns: i64,
@@ -91,6 +96,7 @@ pub struct Timeline {
 
 /// Activity of one process, by stretch of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankTimeline {
     /// World rank.
     pub rank: u32,
@@ -106,6 +112,7 @@ pub struct RankTimeline {
 
 /// Times of an operation in one section of the run, over complete instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationSectionSummary {
     /// Begin of the section.
     pub from_ns: i64,
@@ -123,6 +130,7 @@ pub struct OperationSectionSummary {
 
 /// An instance that took much longer than others of its operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutlierSummary {
     /// Position among the calls on its communicator, from 0.
     pub sequence: u64,
@@ -148,6 +156,7 @@ pub struct OutlierSummary {
 
 /// Who arrived last in one section of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatenessSectionSummary {
     /// Begin of the section.
     pub from_ns: i64,
@@ -169,6 +178,7 @@ pub struct LatenessSectionSummary {
 
 /// How lateness changed over the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangeSummary {
     /// In which way.
     pub kind: ChangeKind,
@@ -183,6 +193,7 @@ pub struct ChangeSummary {
 ///
 /// Its lateness in an instance is the wait that its arrival ends, per process that waits for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrowthSummary {
     /// Who is late.
     pub late: Culprit,
@@ -196,6 +207,7 @@ pub struct GrowthSummary {
 
 /// A part of the run with one late party, or none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseSummary {
     /// Its begin.
     pub from_ns: i64,
@@ -214,6 +226,7 @@ pub struct PhaseSummary {
 
 /// What is constant from one period to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PeriodBasis {
     /// The time between, whatever the program does.
@@ -222,11 +235,13 @@ pub enum PeriodBasis {
     Steps,
     /// One of a newer version: only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 
 /// A periodic disturbance: something that makes ranks late at regular intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DisturbanceSummary {
     /// Its period.
     pub period_ns: i64,
@@ -257,6 +272,7 @@ pub struct DisturbanceSummary {
 
 /// What a periodic disturbance costs in one operation on one communicator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DisturbedOperation {
     /// Id of the communicator.
     pub communicator: usize,
@@ -272,6 +288,7 @@ pub struct DisturbedOperation {
 
 /// A period that is a number of steps of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InStep {
     /// Id of the communicator.
     pub communicator: usize,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How far a nonblocking operation went on between its calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverlapSummary {
     /// What hinders the overlap.
     pub diagnosis: OverlapDiagnosis,
@@ -14,6 +15,7 @@ pub struct OverlapSummary {
 
 /// When the messages of a nonblocking operation were sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SentSummary {
     /// By the initiating calls.
     pub initiating: u64,
@@ -39,6 +41,7 @@ pub struct SentSummary {
 /// # Source
 /// Denis et al. 2022, section 3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OverlapDiagnosis {
     /// Messages are sent between the calls as frequently as in the completing calls.

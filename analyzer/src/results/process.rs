@@ -8,6 +8,7 @@ use crate::results::code::Code;
 
 /// One communicator, or all those of one process together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommunicatorSummary {
     /// Stable from run to run.
     pub id: usize,
@@ -45,6 +46,7 @@ fn one() -> usize {
 
 /// One process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankSummary {
     /// World rank.
     pub rank: u32,
@@ -90,6 +92,7 @@ pub struct RankSummary {
 
 /// Processes that arrive, wait and leave alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankClass {
     /// `ranks 0-31`, or what they have in common.
     pub name: String,

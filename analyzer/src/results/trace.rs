@@ -8,6 +8,7 @@ use crate::results::code::Code;
 
 /// What was recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TraceSummary {
     /// Where it is, as given.
     pub directory: String,
@@ -46,6 +47,7 @@ pub struct TraceSummary {
 
 /// Ranks of a host that share fewer cores than they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedCores {
     /// The host.
     pub host: String,
@@ -57,6 +59,7 @@ pub struct SharedCores {
 
 /// Counts of messages by which of their ends are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageEndCounts {
     /// Messages of complete instances, of which both ends are known.
     pub paired: u64,
@@ -81,6 +84,7 @@ pub struct MessageEndCounts {
 
 /// What the rings have retained of the calls (`collbench-record --keep`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowSummary {
     /// Bytes that were asked for, per rank.
     pub keep_bytes: u64,
@@ -102,6 +106,7 @@ pub struct WindowSummary {
 
 /// What the ring of one rank has retained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankWindow {
     /// World rank.
     pub rank: u32,
@@ -117,6 +122,7 @@ pub struct RankWindow {
 
 /// Whether a layer was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LayerSummary {
     /// On in all processes.
     pub on: bool,
@@ -126,6 +132,7 @@ pub struct LayerSummary {
 
 /// One finding on one rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DamageSummary {
     /// The rank; `None` for a file that does not say whose it is.
     pub rank: Option<u32>,
@@ -137,6 +144,7 @@ pub struct DamageSummary {
 
 /// A call that was under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InFlightSummary {
     /// What was called.
     pub operation: Code,

@@ -11,6 +11,7 @@ use crate::sums::serialization::SerializationPoint;
 
 /// Messages from one process to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EdgeSummary {
     /// World rank of the sender.
     pub from: u32,
@@ -29,6 +30,7 @@ pub struct EdgeSummary {
 
 /// A graph that instances of an operation executed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreeSummary {
     /// The algorithm with this graph.
     pub algorithm: Option<String>,
@@ -64,6 +66,7 @@ pub struct TreeSummary {
 
 /// A spanning tree of our own, and what only its event collectors show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnTreeSummary {
     /// Where it stands in the tree file.
     pub name: String,
@@ -98,6 +101,7 @@ pub struct OwnTreeSummary {
 /// A stage of a spanning tree of our own, over all who pass it: all contributors of a gred, all ranks
 /// that enter there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreeStage {
     /// What it is.
     pub kind: StageKind,
@@ -113,6 +117,7 @@ pub struct TreeStage {
 
 /// The subtree of a host in a spanning tree of our own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubtreeSummary {
     /// Its last wrappers on the path to the root: between these there is no event collector.
     pub wrappers: Vec<u32>,
@@ -135,6 +140,7 @@ pub struct SubtreeSummary {
 
 /// The mean of some times, with what is known of its error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeanTime {
     /// Number of times.
     pub n: u64,
@@ -153,6 +159,7 @@ pub struct MeanTime {
 
 /// A wrapper of a spanning tree of our own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnWrapper {
     /// `gred`, `proxy`, `core` or `exchange`.
     pub kind: Code,
@@ -168,6 +175,7 @@ pub struct OwnWrapper {
 
 /// What contributes to a wrapper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OwnContributor {
     /// A process: its world rank.
@@ -178,6 +186,7 @@ pub enum OwnContributor {
 
 /// Times of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProxySummary {
     /// Its index among the wrappers.
     pub wrapper: u32,
@@ -206,6 +215,7 @@ pub struct ProxySummary {
 /// A crossing of a proxy that took longer than the upper quartile plus 3 times the interquartile range,
 /// and than twice the median.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProxyOutlier {
     /// `down`: towards the root, `up`: from it; `None`: both together, where the hosts have no common
     /// time.
@@ -220,6 +230,7 @@ pub struct ProxyOutlier {
 
 /// How often the path of a process was the slowest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlowestPath {
     /// World rank.
     pub rank: u32,
@@ -231,6 +242,7 @@ pub struct SlowestPath {
 
 /// The path of one process, stage by stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankPath {
     /// World rank.
     pub rank: u32,
@@ -251,6 +263,7 @@ pub struct RankPath {
 
 /// Instances of an operation whose messages are in none of its trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutsideTrees {
     /// Instances of graphs beyond those that are retained.
     pub other_graphs: u64,

@@ -10,6 +10,7 @@ const STEPS: usize = 100;
 
 /// One point of the serialization curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SerializationPoint {
     /// Position in the order of departure, 0 first; of a step of the order its first position.
     pub position: usize,

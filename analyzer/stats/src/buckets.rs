@@ -10,6 +10,7 @@ pub const PARTS: usize = 8;
 
 /// Number of samples in [`from_ns`, `to_ns`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bucket {
     /// Lower bound, ns, inclusive.
     pub from_ns: i64,

@@ -7,6 +7,7 @@ use crate::student;
 
 /// Verdict on a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Longer than in the baseline.
@@ -21,6 +22,7 @@ pub enum Verdict {
     NotResolvable,
     /// A verdict of a newer version; only in a document that was read.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Newer,
 }
 

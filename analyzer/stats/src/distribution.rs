@@ -47,6 +47,7 @@ pub struct Distribution {
 /// 1996, as in most programs): the median of an even number of samples is the mean of the middle
 /// two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Number of samples, > 0.
     pub n: u64,

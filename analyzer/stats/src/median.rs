@@ -6,6 +6,7 @@ use crate::chance::binomial_tail;
 
 /// The median of some measurements, in their unit, with a confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Median {
     /// Number of measurements, > 0.
     pub n: usize,

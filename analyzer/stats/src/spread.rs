@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Medians and quartiles instead of means: a batch with an interrupt in it is then one value among
 /// many and does not shift the result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Number of measurements, > 0.
     pub n: usize,

@@ -8,83 +8,128 @@ use crate::explain::Explained;
 use crate::report::{Differences, Report};
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RulesDocument<'r> {
     schema: &'static str,
+    /// The rule file.
     file: &'r str,
+    /// Its format, in words.
     format: &'r str,
+    /// The MPI library, with its version.
     library: &'r str,
+    /// Where the library gives up, if it ignores the whole file.
     ignored: Option<IgnoredDocument<'r>>,
+    /// What is to be known of the run and the file as a whole, as sentences.
     notes: &'r [String],
+    /// What is wrong with the file, or probably not meant.
     problems: Vec<ProblemDocument<'r>>,
+    /// The calls of the run, by class; `None` without a trace.
     calls: Option<Vec<CallDocument<'r>>>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct IgnoredDocument<'r> {
     line: usize,
     column: usize,
+    /// Why, as a sentence.
     text: &'r str,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ProblemDocument<'r> {
     line: usize,
     column: usize,
+    /// What is wrong, as a sentence.
     text: &'r str,
+    /// What the library makes of it, as a sentence.
     effect: &'r str,
+    /// What to write instead, where that is known.
     instead: Option<&'r str>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CallDocument<'r> {
+    /// The name in the MPI standard.
     operation: &'static str,
+    /// Processes of the communicator.
     processes: u32,
+    /// How many of them are on each host; `None` where that is not known.
     processes_per_host: Option<&'r [u32]>,
+    /// Least payload of one process, bytes.
     bytes_min: u64,
+    /// Greatest payload of one process, bytes.
     bytes_max: u64,
+    /// Least size that is compared with those of the file; `None` where none is.
     size_min: Option<u64>,
+    /// Greatest size that is compared with those of the file; `None` where none is.
     size_max: Option<u64>,
+    /// Number of calls; `None` for a part of a class of bytes.
     calls: Option<u64>,
+    /// Instances that returned an error; `None` for a part of a class of bytes.
     failed: Option<u64>,
     #[serde(flatten)]
     decision: DecisionDocument<'r>,
+    /// What ran; `None` if the trace has no names and no messages.
     ran: Option<&'r str>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct DifferencesDocument<'r> {
     schema: &'static str,
     old: SideDocument<'r>,
     new: SideDocument<'r>,
+    /// Calls of the trace that are decided differently.
     calls: u64,
+    /// The classes of these calls.
     changes: Vec<ChangeDocument<'r>>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SideDocument<'r> {
+    /// The rule file.
     file: &'r str,
+    /// The MPI library, with its version.
     library: &'r str,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ChangeDocument<'r> {
+    /// The name in the MPI standard.
     operation: &'static str,
+    /// Processes of the communicator.
     processes: u32,
+    /// Least payload of one process, bytes.
     bytes_min: u64,
+    /// Greatest payload of one process, bytes.
     bytes_max: u64,
+    /// Number of calls; `None` for a part of a class of bytes.
     calls: Option<u64>,
     old: DecisionDocument<'r>,
     new: DecisionDocument<'r>,
+    /// What ran; `None` if the trace has no names and no messages.
     ran: Option<&'r str>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct DecisionDocument<'r> {
+    /// Line of the rule that matches, even if something else decides.
     line: Option<usize>,
+    /// The algorithm; `None` where the library decides for itself.
     algorithm: Option<&'r str>,
+    /// What the library takes instead, because it cannot do `algorithm`.
     replaced_by: Option<&'r str>,
+    /// What would have to be known of the calls.
     depends: Option<&'r str>,
+    /// `rule`, `setting`, `library`, `component` or `failure`.
     decided_by: &'static str,
+    /// The setting that decides, or why the rule does not; `None` if the rule decides.
     why: Option<&'r str>,
 }
 
@@ -189,5 +234,14 @@ fn decision<'r>(explained: &'r Explained<'_>) -> DecisionDocument<'r> {
         depends: decision.depends.as_deref(),
         decided_by,
         why,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schemas_are_those_of_the_types() {
+        collbench_schemas::check::<super::RulesDocument<'_>>("collbench.rules/1");
+        collbench_schemas::check::<super::DifferencesDocument<'_>>("collbench.rules.difference/1");
     }
 }

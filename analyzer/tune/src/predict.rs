@@ -80,6 +80,7 @@ const MOST: f64 = 0.9;
 
 /// 5th percentile, median and 95th percentile, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Band {
     /// The 5th percentile.
     #[serde(rename = "p05")]

@@ -11,6 +11,7 @@ const DISTURBED: f64 = 1.5;
 
 /// One burst of exchanges, represented by the shortest one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Burst {
     /// Time since the first burst on the reference clock, ns.
     pub(super) at_ns: i64,
@@ -24,6 +25,7 @@ pub(super) struct Burst {
 
 /// Drift of one clock against another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Drift {
     /// Local against reference, ppm.
     pub(super) ppm: f64,

@@ -16,6 +16,7 @@ const STEPS: f64 = 8.0;
 
 /// The document `collbench.bench.clock/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     schema: &'static str,
     pub(super) machine: Machine,
@@ -34,6 +35,7 @@ pub(super) struct Figures {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Participant {
     pub(super) rank: i32,
     pub(super) host: String,
@@ -41,6 +43,7 @@ pub(super) struct Participant {
 
 /// Figures of the reference with one other participant.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct PairFigures {
     #[serde(flatten)]
     pub(super) local: Participant,
@@ -58,6 +61,7 @@ pub(super) struct PairFigures {
 
 /// `n` round trips in [`from_ns`, `to_ns`).
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Step {
     pub(super) from_ns: f64,
     pub(super) to_ns: f64,
@@ -66,6 +70,7 @@ pub(super) struct Step {
 
 /// Times of a group in both schemes.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Synchronization {
     pub(super) hosts: usize,
     pub(super) linear_ns: Option<Spread>,
@@ -208,5 +213,10 @@ mod tests {
             let holds = |step: &&Step| (step.from_ns..step.to_ns).contains(&(rtt as f64));
             assert_eq!(steps.iter().filter(holds).count(), 1, "{rtt}");
         }
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Figures>("collbench.bench.clock/1");
     }
 }

@@ -16,6 +16,7 @@ const RUNS: u64 = 200;
 
 /// Result for one N.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Quality {
     /// N.
     pub(super) unimproved: u32,

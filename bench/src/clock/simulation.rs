@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// The document `collbench.bench.clock.simulation/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Simulation {
     schema: &'static str,
     pub(super) command: Vec<String>,
@@ -127,6 +128,7 @@ fn duration_ns(n_hosts: usize, scheme: Scheme, network: Network, random: &mut Ra
 
 /// Both schemes on a simulated group.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Simulated {
     pub(super) network: &'static str,
     pub(super) hosts: usize,
@@ -190,5 +192,10 @@ mod tests {
     fn two_hosts_cost_the_same_in_both_schemes() {
         let simulated = Simulated::of(2, NETWORKS[0]);
         assert_eq!(simulated.linear_ns, simulated.rounds_ns);
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Simulation>("collbench.bench.clock.simulation/1");
     }
 }

@@ -16,6 +16,7 @@ use crate::overhead::empty_table;
 /// slowest launch. The range of n launches contains the median of all possible ones with a
 /// probability of 1 - 2^(1-n): 75 % for three, 94 % for five, 97 % for six.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Comparison {
     schema: &'static str,
     /// The files, in the order in which they were given.
@@ -28,6 +29,7 @@ pub(crate) struct Comparison {
 
 /// A point in all files.
 #[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Compared {
     operation: String,
     bytes: Option<u64>,
@@ -377,5 +379,10 @@ mod tests {
             "{text}"
         );
         assert!(row("2.00 us").trim_end().ends_with('B'), "{text}");
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Comparison>("collbench.bench.collective.comparison/1");
     }
 }

@@ -246,6 +246,7 @@ pub(super) enum Operation {
 /// # Source
 /// Reussner et al. 1999, section 2.1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Pattern {
     /// All processes of a communicator call it.

@@ -19,6 +19,7 @@ use crate::measure::start::{GIVEN_UP_AFTER, StartScheme};
 
 /// The document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Results {
     pub(crate) schema: String,
     pub(crate) run: Run,
@@ -36,6 +37,7 @@ pub(crate) const SCHEMA: &str = "collbench.bench.collective/1";
 
 /// Where and how all points were measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Run {
     pub(crate) machine: Machine,
     pub(crate) mpi_library: Option<String>,
@@ -71,6 +73,7 @@ pub(crate) struct Run {
 
 /// One point: an operation with one length.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Point {
     pub(crate) operation: String,
     pub(crate) pattern: Pattern,
@@ -107,7 +110,8 @@ pub(crate) struct Point {
     /// loops divided by `loop_length`. `None` if no repetition was valid.
     pub(crate) time_ns: Option<f64>,
     /// Half width of the 95 % interval of the trimmed mean over that mean, with the error of what was
-    /// subtracted; of merged launches as [`Comparison`](super::Comparison) says. `None` if unknown.
+    /// subtracted; of merged launches from the median to the fastest or the slowest one, whichever is farther.
+    /// `None` if unknown.
     pub(crate) relative_error: Option<f64>,
     /// Whether that is within the precision asked for.
     pub(crate) is_precise: bool,
@@ -142,6 +146,7 @@ pub(crate) struct Point {
 
 /// One repetition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Sample {
     /// By process, ns since the first process entered.
     pub(crate) enter_ns: Vec<i64>,
@@ -158,6 +163,7 @@ pub(crate) struct Sample {
 /// An operation that takes longer than others that do the same, by more than the errors of the
 /// times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Violation {
     pub(crate) operation: String,
     pub(crate) bytes: Option<u64>,
@@ -172,6 +178,7 @@ pub(crate) struct Violation {
 
 /// One of the faster operations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Instead {
     pub(crate) operation: String,
     pub(crate) bytes: Option<u64>,
@@ -180,6 +187,7 @@ pub(crate) struct Instead {
 
 /// The algorithms of an operation with one length, and the fastest of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Selected {
     pub(crate) operation: String,
     pub(crate) bytes: Option<u64>,
@@ -202,6 +210,7 @@ pub(crate) struct Selected {
 
 /// The time of one algorithm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct MeasuredAlgorithm {
     /// `None`: the library's own choice.
     pub(crate) algorithm: Option<String>,
@@ -324,6 +333,7 @@ impl Key<'_> {
 
 /// What is varied within a series of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Varied {
     /// The length of messages.
@@ -561,5 +571,13 @@ impl Results {
             guidelines: Vec::new(),
             selection: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::Results>(super::SCHEMA);
     }
 }

@@ -14,6 +14,7 @@ use super::results::{Key, Point, Results, Varied};
 
 /// The document `collbench.bench.sheet/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Sheets {
     schema: &'static str,
     sheets: Vec<Sheet>,
@@ -21,6 +22,7 @@ pub(crate) struct Sheets {
 
 /// One series of points.
 #[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Sheet {
     operation: String,
     /// What the operation does.
@@ -48,6 +50,7 @@ struct Sheet {
 
 /// An end of a series.
 #[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct End {
     /// Bytes or processes; `None` for a single point.
     argument: Option<u64>,
@@ -320,5 +323,10 @@ MPI_Wtime
         assert_eq!(json["sheets"][0]["varied"], "bytes");
         assert_eq!(json["sheets"][0]["last"]["argument"], 4_194_304);
         assert_eq!(json["sheets"][2]["varied"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Sheets>("collbench.bench.sheet/1");
     }
 }

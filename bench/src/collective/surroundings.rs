@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// When, by whom and where a job measured. `None` and empty: unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct Surroundings {
     /// Begin of the measurement in UTC: `2026-11-23T22:40:05Z`.
@@ -26,6 +27,7 @@ pub(crate) struct Surroundings {
 
 /// Where a process ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Place {
     /// Name of its host.
     pub(crate) host: String,

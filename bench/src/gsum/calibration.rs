@@ -60,6 +60,7 @@ const EXCHANGE: &str = "exchange";
 
 /// The result; unknown figures are `null`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Figures {
     schema: &'static str,
     #[serde(flatten)]
@@ -71,6 +72,7 @@ struct Figures {
 
 /// An operation with one payload.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CallFigures {
     operation: &'static str,
     #[serde(skip)]
@@ -85,6 +87,7 @@ struct CallFigures {
 
 /// A tree that was tried.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CandidateFigures {
     name: &'static str,
     /// Time over it divided by that with the library, by round.
@@ -366,5 +369,13 @@ fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     match &figures.file {
         Some(file) => writeln!(output, "written: {file}"),
         None => writeln!(output, "no tree was faster; no file was written"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::Figures>("collbench.bench.calibration/1");
     }
 }

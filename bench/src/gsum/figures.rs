@@ -15,6 +15,7 @@ use crate::trees::{
 
 /// The result; unknown figures are `null`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     schema: &'static str,
     #[serde(flatten)]
@@ -39,6 +40,7 @@ pub(super) struct Figures {
 
 /// Figures of a configuration. Times of a call by round, ns.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ConfigurationFigures {
     pub(super) name: String,
     /// Line of the tree file; null on the library.
@@ -53,6 +55,7 @@ pub(super) struct ConfigurationFigures {
 
 /// The rounds that count, in the order in which they were made.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Raw {
     /// By configuration, by round.
     call_ns: Vec<Vec<f64>>,
@@ -232,5 +235,10 @@ b: 1 wrong result
 invalid: 1 of 10 rounds: a leaf was preempted
 "
         );
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Figures>("collbench.bench.gsum/1");
     }
 }

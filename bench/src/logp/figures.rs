@@ -28,6 +28,7 @@ const CHECKED: usize = 65_536;
 
 /// The document `collbench.bench.logp/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     schema: &'static str,
     pub(super) machine: Machine,
@@ -57,6 +58,7 @@ pub(super) struct Figures {
 
 /// Everything measured with links of one class, between the pair with the median round trip.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct OfClass {
     #[serde(flatten)]
     pub(super) class: Class,

@@ -13,11 +13,14 @@ const SCHEMA: &str = "collbench.links/1";
 
 /// The document `collbench.links/1`. Names are those of LogP and LogGP; times are ns.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Links<'a> {
     schema: &'static str,
+    /// The command that measured them, word by word.
     command: &'a [String],
     /// Host of each process, by rank.
     hosts: &'a [String],
+    /// Classes of links, by their round trips.
     classes: Vec<LinkClass<'a>>,
     /// Each pair of processes once.
     links: Vec<Link<'a>>,
@@ -26,30 +29,45 @@ struct Links<'a> {
 /// Parameters of small messages on links of one class, and of bulk messages by their size. `null`:
 /// not known.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[expect(non_snake_case, reason = "the names of LogP")]
 struct LinkClass<'a> {
+    /// `same host`, `LAN` or `WAN`, numbered if there are several of a kind.
     name: &'a str,
+    /// The shortest round trip of its links, ns.
     round_trip_from_ns: f64,
+    /// The longest one, ns.
     round_trip_to_ns: f64,
+    /// Overhead of sending a small message, ns; `None` where it is not known.
     o_s_ns: Option<f64>,
+    /// Overhead of receiving a small message, ns; `None` where it is not known.
     o_r_ns: Option<f64>,
     /// The gap, or if it is not visible its upper bound.
     g_ns: Option<f64>,
+    /// Whether that is the gap.
     g_is_visible: bool,
+    /// Latency, ns; `None` where it is not known.
     L_ns: Option<f64>,
     /// ns per byte.
     G_ns: Option<f64>,
+    /// Longer messages, by size.
     sizes: Vec<LinkSize>,
 }
 
 /// Parameters of messages of one size.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[expect(non_snake_case, reason = "the names of LogP")]
 struct LinkSize {
+    /// Length of the messages.
     bytes: usize,
+    /// Overhead of sending, ns.
     o_s_ns: Option<f64>,
+    /// Overhead of receiving, ns.
     o_r_ns: Option<f64>,
+    /// The gap, or if it is not visible its upper bound, ns.
     g_ns: Option<f64>,
+    /// Whether that is the gap.
     g_is_visible: bool,
     /// Time of a store with its reply.
     T_ns: f64,
@@ -57,10 +75,13 @@ struct LinkSize {
 
 /// Which class a link is of.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Link<'a> {
     /// Ranks.
     between: [usize; 2],
+    /// Name of its class.
     class: &'a str,
+    /// Its round trip, ns.
     round_trip_ns: f64,
 }
 
@@ -134,6 +155,7 @@ pub(super) fn write(figures: &Figures, path: &Path) -> anyhow::Result<()> {
 
 /// Parameters of a class of links that were measured before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[expect(non_snake_case, reason = "the names of LogP")]
 pub(super) struct KnownClass {
     pub(super) name: String,
@@ -169,4 +191,12 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<KnownClass>> {
         shown()
     );
     Ok(known.classes)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::Links<'_>>(super::SCHEMA);
+    }
 }

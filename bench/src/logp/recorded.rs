@@ -26,6 +26,7 @@ const SHORTEST: f64 = 0.02;
 
 /// The document `collbench.bench.logp/1` of a recorded trace.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Recorded {
     schema: &'static str,
     command: Vec<String>,
@@ -44,6 +45,7 @@ pub(super) struct Recorded {
 
 /// Parameters of links of one class. `None`: fewer than 30 messages show it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OfClass {
     #[serde(flatten)]
     class: Class,
@@ -282,5 +284,17 @@ mod tests {
         assert_eq!(latency(270e3, of(24e3), None), (None, Some(111e3)));
         assert_eq!(latency(270e3, None, of(3e3)), (None, None));
         assert_eq!(latency(40e3, of(24e3), None), (None, None));
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        #[derive(schemars::JsonSchema)]
+        #[serde(untagged)]
+        #[expect(dead_code, reason = "only its schema is needed")]
+        enum Logp {
+            Measured(Box<super::super::figures::Figures>),
+            Recorded(Recorded),
+        }
+        collbench_schemas::check::<Logp>("collbench.bench.logp/1");
     }
 }

@@ -11,6 +11,7 @@ const LEAST: usize = 10;
 
 /// Times of the second half of the repetitions, compared with those of the first.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Change {
     /// Median of the first half, ns.
     pub first_ns: f64,

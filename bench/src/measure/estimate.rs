@@ -24,6 +24,7 @@ pub enum ErrorOf {
 
 /// Mean without the fastest and the slowest quarter, with its standard errors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrimmedMean {
     /// Mean of the repetitions that are kept, ns.
     pub mean_ns: f64,
@@ -174,6 +175,7 @@ impl Precision {
 
 /// Repetitions of one measurement in figures, ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Number of valid repetitions.
     pub n: usize,

@@ -67,6 +67,7 @@ impl Line {
 
 /// How far the global time of a process may be wrong, ns. All zero on the clock of the reference.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClockError {
     /// Half the smallest round trip, summed over the hosts up to the reference.
     pub bound_ns: f64,

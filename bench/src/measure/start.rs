@@ -20,6 +20,7 @@ use super::window::StartState;
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum,
 )]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StartScheme {
     /// All start at instants of the global clock, at equal distances; a repetition that a process

@@ -39,6 +39,7 @@ pub(super) fn records_per_call(operation: Operation) -> usize {
 
 /// What the added time is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) enum Yardstick {
     /// Two readings of the clock, the least possible cost of a record.
     #[serde(rename = "two clock readings")]
@@ -99,6 +100,7 @@ pub(super) struct Measured {
 
 /// The result. Times in ns; unknown figures are `null`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     schema: &'static str,
     pub(super) command: Vec<String>,
@@ -122,6 +124,7 @@ pub(super) struct Figures {
 
 /// The recorder's clock, which also times the measurements.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ClockFigures {
     pub(super) source: &'static str,
     /// Granularity of its readings.
@@ -132,6 +135,7 @@ pub(super) struct ClockFigures {
 
 /// Per call, over batches in which neither process was preempted.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct BatchFigures {
     pub(super) calls_per_batch: u64,
     pub(super) plain_ns: Option<Spread>,
@@ -157,6 +161,7 @@ pub(super) struct BatchFigures {
 
 /// Per call, the mean over many, with everything that recording does meanwhile.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct AllCallsFigures {
     pub(super) everything: Means,
     /// Over the turns in which neither process was preempted.
@@ -171,6 +176,7 @@ pub(super) struct AllCallsFigures {
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Means {
     pub(super) calls: u64,
     pub(super) plain_ns: f64,
@@ -181,6 +187,7 @@ pub(super) struct Means {
 
 /// Intervals from one clock reading after a call to the next one.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct SingleCallsFigures {
     pub(super) calls: u64,
     pub(super) plain: Intervals,
@@ -188,6 +195,7 @@ pub(super) struct SingleCallsFigures {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Intervals {
     pub(super) median_ns: f64,
     pub(super) p90_ns: f64,
@@ -206,6 +214,7 @@ pub(super) struct Intervals {
 
 /// Figures of the trace.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct TraceFigures {
     pub(super) calls: u64,
     pub(super) bytes_per_call: usize,
@@ -221,6 +230,7 @@ pub(super) struct TraceFigures {
 
 /// Measurements that do not count.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Invalid {
     pub(crate) measurement: &'static str,
     pub(crate) n: usize,
@@ -230,12 +240,14 @@ pub(crate) struct Invalid {
 
 /// The single measurements, in the order in which they were made.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Raw {
     batches: RawBatches,
     turns: RawTurns,
 }
 
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RawBatches {
     plain_ns: Vec<f64>,
     recorded_ns: Vec<f64>,
@@ -245,6 +257,7 @@ struct RawBatches {
 }
 
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RawTurns {
     calls: Vec<u64>,
     plain_ns: Vec<f64>,
@@ -693,5 +706,10 @@ mod tests {
         assert_eq!(ratio(Some(1.0), None), None);
         assert_eq!(ratio(Some(1.0), Some(0.0)), None);
         assert_eq!(ratio(Some(9.0), Some(18.0)), Some(0.5));
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Figures>("collbench.bench.overhead/1");
     }
 }

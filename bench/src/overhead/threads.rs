@@ -233,6 +233,7 @@ fn round(
 /// The result, `collbench.bench.overhead_threads/1`. Times per call in ns; unknown figures are
 /// `null`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Figures {
     schema: &'static str,
     command: Vec<String>,
@@ -254,6 +255,7 @@ struct Figures {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Times {
     plain_ns: Option<Spread>,
     recorded_ns: Option<Spread>,
@@ -391,4 +393,12 @@ fn write_text(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::Figures>("collbench.bench.overhead_threads/1");
+    }
 }

@@ -16,6 +16,7 @@ const SLOWED: f64 = 1.1;
 
 /// What hinders the overlap of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Diagnosis {
     /// The overhead ratio is near 0.

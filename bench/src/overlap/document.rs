@@ -21,6 +21,7 @@ const BUSY: f64 = 0.5;
 
 /// Where and how a measurement was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Surroundings {
     pub(super) machine: Machine,
     pub(super) command: Vec<String>,
@@ -51,6 +52,7 @@ impl Surroundings {
 
 /// The document `collbench.bench.overlap/1`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Document {
     pub(super) schema: String,
     #[serde(flatten)]
@@ -65,6 +67,7 @@ pub(super) struct Document {
 
 /// A computation alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ComputationFigures {
     #[serde(flatten)]
     pub(super) computation: Computation,
@@ -76,6 +79,7 @@ pub(super) struct ComputationFigures {
 
 /// The cells of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Grid {
     pub(super) operation: Operation,
     /// By wanted time, ascending.
@@ -88,6 +92,7 @@ pub(super) struct Grid {
 
 /// A communication alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct CommunicationFigures {
     #[serde(flatten)]
     pub(super) communication: Communication,
@@ -97,6 +102,7 @@ pub(super) struct CommunicationFigures {
 
 /// A cell of the grid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct CellFigures {
     /// Wanted times, ns.
     pub(super) communication_ns: u64,
@@ -111,6 +117,7 @@ pub(super) struct CellFigures {
 
 /// Why a cell is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Empty {
     /// Messages or matrices would need more memory.
@@ -150,6 +157,7 @@ impl Empty {
 
 /// Times and ratios of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct MeasuredCell {
     /// Communication alone, from the first begin to the last end, ns.
     pub(super) communication_alone_ns: f64,
@@ -178,6 +186,7 @@ pub(super) struct MeasuredCell {
 
 /// Adjacent cells with one diagnosis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct RegionFigures {
     pub(super) diagnosis: Diagnosis,
     /// Number of its cells.
@@ -425,4 +434,12 @@ fn invalid(computations: &[ComputationFigures], grids: &[Grid]) -> Vec<String> {
         }
     }
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::Document>(super::SCHEMA);
+    }
 }

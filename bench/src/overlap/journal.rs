@@ -20,6 +20,7 @@ const FILE: &str = "overlap.jsonl";
 
 /// What is measured. Only a measurement of the same continues a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Plan {
     pub(super) operations: Vec<Operation>,
     /// Wanted times of the communication, ns, ascending.
@@ -43,6 +44,7 @@ pub(super) struct Plan {
 
 /// Times of something alone. Medians over the runs, ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Reference {
     /// Of a communication: from the first begin to the last end. Of a computation: of the slowest
     /// process.
@@ -57,6 +59,7 @@ pub(super) struct Reference {
 
 /// A computation: its size, and how long it takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Computation {
     pub(super) wanted_ns: u64,
     /// Size: rows of the square matrices.
@@ -69,6 +72,7 @@ pub(super) struct Computation {
 
 /// A communication: its length, and how long it takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Communication {
     pub(super) operation: Operation,
     pub(super) wanted_ns: u64,

@@ -83,6 +83,7 @@ pub(super) struct Measured {
 
 /// The ratios of one cell, of one process or of the slowest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Ratios {
     /// (measured - max(computation, communication)) / min(computation, communication): 0 perfect
     /// overlap, 1 one after the other, above 1 slower than that, below 0 imprecise references.

@@ -30,6 +30,7 @@ macro_rules! operations {
     ($($variant:ident $name:literal $send:ident $receive:ident)*) => {
         /// A nonblocking collective.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         pub(super) enum Operation {
             $(
                 #[doc = $name]

@@ -29,6 +29,7 @@ const GROWTH: f64 = 16.0;
 
 /// Where a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
     /// At a size whose time is within the tolerance.

@@ -15,6 +15,7 @@ use crate::overhead::empty_table;
 
 /// The document `collbench.bench.beside/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Beside {
     schema: &'static str,
     columns: Vec<Column>,
@@ -25,6 +26,7 @@ pub(super) struct Beside {
 
 /// The times of one program with one start.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Column {
     /// File or run.
     name: String,
@@ -39,6 +41,7 @@ struct Column {
 
 /// One operation with one length.
 #[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Row {
     operation: String,
     bytes: Option<u64>,
@@ -330,5 +333,10 @@ mod tests {
             text.contains("OSU v7.5, start barrier: each repetition follows a barrier"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Beside>("collbench.bench.beside/1");
     }
 }

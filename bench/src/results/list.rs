@@ -11,6 +11,7 @@ use crate::overhead::empty_table;
 
 /// The document `collbench.bench.results/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct List {
     schema: &'static str,
     runs: Vec<Entry>,
@@ -18,6 +19,7 @@ pub(super) struct List {
 
 /// One run. What is not known is `None` or empty.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Entry {
     name: String,
     path: String,
@@ -47,6 +49,7 @@ struct Entry {
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum State {
     #[default]
@@ -194,5 +197,13 @@ impl Entry {
             self.ranks.map_or("-".to_owned(), |n| n.to_string()),
             self.points.to_string(),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::List>("collbench.bench.results/1");
     }
 }

@@ -13,6 +13,7 @@ use crate::trees::{
 
 /// The result; unknown figures are `null`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     schema: &'static str,
     #[serde(flatten)]
@@ -34,6 +35,7 @@ pub(super) struct Figures {
 
 /// Figures of a configuration.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ConfigurationFigures {
     pub(super) name: String,
     /// Line of the tree file; null on the library.
@@ -58,6 +60,7 @@ pub(super) struct ConfigurationFigures {
 
 /// The rounds that count, in the order in which they were made.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Raw {
     /// By configuration, by round.
     run_ns: Vec<Vec<f64>>,
@@ -178,5 +181,10 @@ mod tests {
         ] {
             assert!(is_wrong(other, Some(right), 1e-8), "{other:?}");
         }
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Figures>("collbench.bench.sor/1");
     }
 }

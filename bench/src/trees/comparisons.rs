@@ -24,6 +24,7 @@ pub(crate) fn median_in_words(median: Option<&Median>) -> [String; 2] {
 
 /// Two configurations compared.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ComparisonFigures {
     configuration: String,
     with: String,

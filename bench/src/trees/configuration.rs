@@ -40,6 +40,7 @@ pub(crate) struct Comparison {
 
 /// Why two configurations are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Against {
     /// The other one is the first of all.

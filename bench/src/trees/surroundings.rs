@@ -13,6 +13,7 @@ use crate::overhead::{first_line, name_of_clock, settings, write_machine};
 
 /// Where and how something was measured.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Surroundings {
     command: Vec<String>,
     collbench: &'static str,
@@ -39,6 +40,7 @@ pub(crate) struct Surroundings {
 
 /// Properties of a tree.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct TreeFigures {
     /// Greatest number of joins on the path of a leaf.
     pub(crate) height: u32,

@@ -314,7 +314,7 @@ fn algorithms_are_measured_in_turns_beside_the_choice_of_the_library() {
         eprintln!("SKIPPED: needs Open MPI");
         return;
     }
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document: Value = collbench_schemas::read(&output.stdout);
     assert_eq!(document["run"]["seed"], 7);
     let selection = document["selection"].as_array().unwrap();
     assert_eq!(selection.len(), 2, "nonblocking ones have no algorithms");

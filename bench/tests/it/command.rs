@@ -187,7 +187,7 @@ fn rounds_of_many_hosts_are_simulated_without_a_launcher() {
     };
     simulate("text").stdout(contains("64       6"));
     let json = simulate("json").get_output().stdout.clone();
-    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let document: serde_json::Value = collbench_schemas::read(json);
     assert_eq!(document["schema"], "collbench.bench.clock.simulation/1");
     let groups = document["groups"].as_array().unwrap();
     let of_64 = groups.iter().filter(|group| group["hosts"] == 64);

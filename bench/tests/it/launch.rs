@@ -59,5 +59,5 @@ pub(crate) fn alone(line: &str, folder: &Path) -> Command {
 pub(crate) fn document(command: &mut Command) -> Value {
     let output = command.output().expect("the command");
     assert!(output.status.success(), "{output:?}");
-    serde_json::from_slice(&output.stdout).expect("one document")
+    collbench_schemas::read(output.stdout)
 }

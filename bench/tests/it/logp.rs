@@ -33,7 +33,7 @@ fn simulate(folder: &Path, format: &str) -> Vec<u8> {
 fn the_network_of_the_command_line_is_found_again() {
     let folder = tempfile::tempdir().unwrap();
     let json = simulate(folder.path(), "json");
-    let document: Value = serde_json::from_slice(&json).unwrap();
+    let document: Value = collbench_schemas::read(json);
     assert_eq!(document["schema"], "collbench.bench.logp/1");
     assert_eq!(document["network"], "simulated");
     assert_eq!(document["pairs"].as_array().unwrap().len(), 3);
@@ -59,7 +59,7 @@ fn the_network_of_the_command_line_is_found_again() {
     for at in from.as_array().unwrap() {
         assert!(lengths.contains(&&at["m"]), "{at}");
     }
-    let links: Value = serde_json::from_str(&read(&folder.path().join("links.json"))).unwrap();
+    let links: Value = collbench_schemas::read(read(&folder.path().join("links.json")));
     assert_eq!(links["schema"], "collbench.links/1");
     assert!((number(&links, "/classes/0/G_ns") / 0.5 - 1.0).abs() < 0.05);
     assert_eq!(links["links"].as_array().unwrap().len(), 3);
@@ -76,7 +76,7 @@ fn the_network_of_the_command_line_is_found_again() {
         assert!(!picture.contains("nothing was measured"), "{name}");
     }
     // The same command finds the same.
-    let again: Value = serde_json::from_slice(&simulate(folder.path(), "json")).unwrap();
+    let again: Value = collbench_schemas::read(simulate(folder.path(), "json"));
     assert!(again["classes"] == document["classes"]);
     let text = String::from_utf8(simulate(folder.path(), "text")).unwrap();
     assert!(text.contains("its capacity is 10 requests"), "{text}");
@@ -180,7 +180,7 @@ fn parameters_are_found_in_the_messages_of_a_trace() {
         assert!(output.status.success(), "{output:?}");
         output.stdout
     };
-    let document: Value = serde_json::from_slice(&read("json")).unwrap();
+    let document: Value = collbench_schemas::read(read("json"));
     assert_eq!(document["schema"], "collbench.bench.logp/1");
     assert_eq!(document["network"], "recorded");
     assert_eq!(document["hosts"][3], "node2");

@@ -6,6 +6,7 @@ mod not_preloadable;
 mod process;
 mod program;
 mod relay;
+mod run;
 mod summary;
 mod trees;
 
@@ -15,7 +16,6 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -37,6 +37,7 @@ use not_preloadable::refuse_other_libc;
 use process::Ended;
 use program::find_program;
 use relay::{AGENTS, relay_agent};
+use run::RunDocument;
 
 /// Exit status when the options make no sense.
 const USAGE: u8 = 2;
@@ -374,7 +375,7 @@ impl Job {
                 Err(error) => cannot_run(&self.command[0], &error),
             });
         }
-        let run = self.run_json()?;
+        let run = RunDocument::of(&self.command, self.settings.form)?.to_json();
         // The directory belongs to this command as long as this value exists.
         let mut fresh = None;
         let is_new = match self.settings.form {
@@ -514,25 +515,6 @@ impl Job {
         }
         Ok(())
     }
-
-    fn run_json(&self) -> anyhow::Result<String> {
-        let command: Vec<String> = self
-            .command
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
-        let run = serde_json::json!({
-            "schema": directory::RUN_SCHEMA,
-            "recorder": env!("CARGO_PKG_VERSION"),
-            "command": command,
-            "directory": std::env::current_dir()?.to_string_lossy(),
-            "started_unix_ns": SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos() as u64,
-            "form": match self.settings.form { Form::Outer => "outer", Form::Inner => "inner" },
-            "host": collbench_instrument::host_name(),
-            "environment": environment_that_matters(),
-        });
-        Ok(format!("{run:#}\n"))
-    }
 }
 
 /// Reports why a program could not be run; returns the status that a shell would give.
@@ -643,43 +625,6 @@ fn shown_path(path: &Path) -> String {
         .unwrap_or_else(|| path.to_owned())
         .display()
         .to_string()
-}
-
-fn environment_that_matters() -> serde_json::Map<String, serde_json::Value> {
-    const PREFIXES: [&str; 13] = [
-        "OMPI_MCA_",
-        "PMIX_MCA_",
-        "PRTE_MCA_",
-        "MPIR_CVAR_",
-        "I_MPI_",
-        "UCX_",
-        "FI_",
-        "OMP_",
-        "GOMP_",
-        "KMP_",
-        "SLURM_JOB_",
-        "SLURM_NTASKS",
-        "LD_PRELOAD",
-    ];
-    // Settings of a daemon's own start, which Open MPI passes to ranks, are many and long.
-    const MOST: usize = 200;
-    let mut variables: Vec<(String, String)> = std::env::vars_os()
-        .map(|(name, value)| {
-            (
-                name.to_string_lossy().into_owned(),
-                value.to_string_lossy().into_owned(),
-            )
-        })
-        .filter(|(name, value)| {
-            value.len() <= 1024 && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        })
-        .collect();
-    variables.sort();
-    variables.truncate(MOST);
-    variables
-        .into_iter()
-        .map(|(name, value)| (name, value.into()))
-        .collect()
 }
 
 fn parse_keep(text: &str) -> Result<u64, String> {

@@ -327,7 +327,7 @@ impl Python {
 /// known, or the interpreter was built otherwise.
 fn layout_of(version: &str) -> Option<&'static Layout> {
     let number = version.strip_prefix("3.")?;
-    let minor = number.split('.').next()?.parse().ok()?;
+    let minor = number.split('.').next()?.parse::<u32>().ok()?;
     if version.contains("free-threading") {
         return None;
     }

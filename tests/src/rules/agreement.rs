@@ -203,10 +203,9 @@ impl RuledLibrary {
             .args([file, trace])
             .output()
             .expect("collbench-tune can be run");
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            panic!("no JSON of collbench-tune ({error}): {stderr}")
-        })
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.stdout.is_empty(), "{stderr}");
+        collbench_schemas::read(output.stdout)
     }
 
     /// Runs files of a seed, side by side as far as there is room, and compares.

@@ -286,8 +286,8 @@ fn tune(folder: &Path, words: &[&str]) -> Value {
     let tune = command("collbench-tune").display().to_string();
     let line = [&[&*tune, "rules", "--format", "json"], words].concat();
     let finished = run_in(folder, &[], &line);
-    serde_json::from_str(&finished.stdout)
-        .unwrap_or_else(|error| panic!("no JSON ({error}): {finished}"))
+    assert!(!finished.stdout.is_empty(), "{finished}");
+    collbench_schemas::read(&finished.stdout)
 }
 
 /// Of each class of calls those that most calls are of, which leaves out the calls that made communicators.

@@ -16,6 +16,7 @@ use super::simulation::{InstanceMessages, MessageModel, Step, TrueMessage};
 
 /// True figures of one edge.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueEdge {
     /// World rank of the sender.
     pub from: u32,
@@ -42,6 +43,7 @@ pub struct TrueEdge {
 
 /// A contributor of a join: the own process of the node, or a child.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueContributor {
     /// World rank.
     pub rank: u32,
@@ -53,6 +55,7 @@ pub struct TrueContributor {
 
 /// True figures of one node.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueJoin {
     /// World rank.
     pub rank: u32,
@@ -68,6 +71,7 @@ pub struct TrueJoin {
 
 /// True figures of one receive of a rank in an exchange.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueRound {
     /// World rank.
     pub rank: u32,
@@ -83,6 +87,7 @@ pub struct TrueRound {
 
 /// Critical paths of the instances: backwards from the last leave.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueCriticalPath {
     /// By world rank where the path began: number of instances.
     pub begins: BTreeMap<u32, u64>,
@@ -92,6 +97,7 @@ pub struct TrueCriticalPath {
 
 /// True figures of (operation, communicator, root, class of bytes, shape).
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueTree {
     /// The name in the MPI standard.
     pub operation: &'static str,
@@ -121,6 +127,7 @@ pub struct TrueTree {
 
 /// Messages of a nonblocking operation, by when they were sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueSends {
     /// Before the initiating call of their sender returned.
     pub initiating: u64,

@@ -10,6 +10,7 @@ use crate::summary::Summary;
 
 /// A communicator; all with one process are counted together.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueCommunicator {
     /// Its name in the scenario.
     pub name: String,
@@ -23,6 +24,7 @@ pub struct TrueCommunicator {
 
 /// The times of the complete instances of an operation.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueTimes {
     /// Last leave - first enter.
     pub duration_ns: Summary,
@@ -38,6 +40,7 @@ pub struct TrueTimes {
 
 /// True figures of (operation, communicator, root, class of bytes).
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueOperation {
     /// The name in the MPI standard.
     pub operation: &'static str,
@@ -97,6 +100,7 @@ pub struct TrueOperation {
 
 /// A call that had not returned when its process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueInFlight {
     /// The name in the MPI standard.
     pub operation: &'static str,
@@ -108,6 +112,7 @@ pub struct TrueInFlight {
 
 /// True figures of one rank.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueRank {
     /// World rank.
     pub rank: u32,
@@ -149,6 +154,7 @@ pub struct TrueRank {
 
 /// The content of `truth.json`.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Truth {
     /// `collbench.truth/1`.
     pub schema: &'static str,
@@ -173,4 +179,12 @@ pub struct Truth {
     pub paths: Vec<TruePath>,
     /// The ranks, sorted by world rank.
     pub ranks: Vec<TrueRank>,
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::Truth>("collbench.truth/1");
+    }
 }

@@ -9,6 +9,7 @@ use crate::summary::{Summary, TruthDetail};
 
 /// The path of one rank through a tree, in the complete instances of an operation.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TruePath {
     /// The name of the tree.
     pub tree: String,
@@ -27,6 +28,7 @@ pub struct TruePath {
 
 /// A stage of a path.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrueStage {
     /// What it is, as in `collbench.analysis/1`.
     pub kind: &'static str,

@@ -24,6 +24,7 @@ pub(crate) const ANALYSIS_SCHEMA: &str = "collbench.analysis/1";
 ///
 /// The fields are those of [`Analysis`], with the same meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document<'a> {
     /// Name and version of the document's schema.
     pub schema: Cow<'a, str>,
@@ -102,6 +103,7 @@ pub struct Document<'a> {
 
 /// The state of the program when an incomplete trace ended, with sentences.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HangDocument<'a> {
     /// The latest timestamp or clock reading of any rank, ns since the start of the run.
     pub end_ns: i64,
@@ -177,4 +179,12 @@ pub(super) fn remarks(analysis: &Analysis) -> Vec<RemarkDocument> {
         text: words::remarks::remark(analysis, remark),
     });
     remarks.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::Document<'_>>(super::ANALYSIS_SCHEMA);
+    }
 }

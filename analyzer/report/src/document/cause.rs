@@ -10,6 +10,7 @@ use crate::words;
 
 /// Why ranks wait, or why a collective takes long, and what that costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CauseDocument {
     /// The kind of cause.
     pub kind: CauseKind,
@@ -58,6 +59,7 @@ pub struct CauseDocument {
 
 /// Where a cause arises: one of these, or nowhere in particular.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlaceDocument {
     /// World rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +86,7 @@ pub struct PlaceDocument {
 
 /// An end of a link or hop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum EndDocument {
     /// World rank.

@@ -20,6 +20,7 @@ pub(crate) const COMPARISON_SCHEMA: &str = "collbench.comparison/1";
 ///
 /// The fields are those of [`Comparison`], with the same meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparisonDocument<'a> {
     /// Name and version of the document's schema.
     pub schema: Cow<'a, str>,
@@ -46,6 +47,7 @@ pub struct ComparisonDocument<'a> {
 
 /// One trace, with the remarks of its own analysis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedTraceDocument<'a> {
     /// The recorded run.
     #[serde(flatten)]
@@ -96,5 +98,13 @@ impl<'a> ComparedTraceDocument<'a> {
             wait_ns: compared.wait_ns,
             remarks: analysis::remarks(analysis),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::ComparisonDocument<'_>>(super::COMPARISON_SCHEMA);
     }
 }

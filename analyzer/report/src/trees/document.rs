@@ -12,47 +12,72 @@ use super::rule_trees::{RuleTree, n_crossings};
 
 /// The document: `collbench.tree/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct TreesDocument {
     schema: &'static str,
+    /// Path of the tree file.
     file: String,
     /// The ranks that trees are made for, by rank; null without ranks.
     ranks: Option<Vec<RankDocument>>,
+    /// Its trees, in the order of the file.
     trees: Vec<TreeDocument>,
+    /// What is valid, but probably not intended.
     remarks: Vec<RemarkDocument>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RankDocument {
+    /// Its number.
     rank: u32,
+    /// Its host.
     host: String,
+    /// Number of its site; null where it is not known.
     site: Option<u32>,
+    /// Number of its switch.
     switch: Option<u32>,
+    /// Number of its socket.
     socket: Option<u32>,
+    /// Number of its core complex.
     core_complex: Option<u32>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct TreeDocument {
+    /// Line of the file.
     line: u32,
+    /// Names in the MPI standard.
     operations: Vec<&'static str>,
+    /// Least number of ranks that it is for.
     ranks_min: u32,
+    /// Greatest number of ranks; null if there is none.
     ranks_max: Option<u32>,
+    /// Least payload that it is for, bytes.
     bytes_min: u64,
+    /// Greatest payload, bytes; null if there is none.
     bytes_max: Option<u64>,
+    /// What a communicator must be spread over; null if the tree is for any.
     across: Option<&'static str>,
     /// What is said of several candidates for the same calls; left out if it is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     candidate: Option<CandidateDocument>,
     /// Why there is no tree for the ranks; null if there is one, or without ranks.
     unfit: Option<String>,
+    /// The rank that the calls name; null if the tree is also for operations without a root.
     root: Option<u32>,
+    /// Greatest number of joins on the path of a rank.
     height: Option<u32>,
+    /// Proxies between hosts, switches and sites.
     crossings: Option<Crossings>,
+    /// Whether values are combined in the order of ranks.
     in_rank_order: Option<bool>,
+    /// Its wrappers, contributors before their parents; null without a tree.
     wrappers: Option<Vec<WrapperDocument>>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CandidateDocument {
     /// Its number, from 1, and how many there are without the MPI library.
     number: usize,
@@ -87,25 +112,39 @@ impl CandidateDocument {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Crossings {
+    /// Between hosts.
     hosts: u64,
+    /// Between switches.
     switches: u64,
+    /// Between sites.
     sites: u64,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct WrapperDocument {
+    /// Its index.
     index: u32,
+    /// `gred`, `proxy`, `core` or `exchange`.
     kind: &'static str,
+    /// Rank that acts for it.
     owner: u32,
+    /// Host of that.
     host: String,
+    /// What it joins, in the order in which values are combined.
     contributors: Vec<ContributorDocument>,
+    /// Index of the next wrapper on the path to the root; null for the bottommost one.
     parent: Option<u32>,
+    /// The level at which it joins.
     level: &'static str,
+    /// Its event collectors.
     collectors: CollectorsDocument,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum ContributorDocument {
     Rank(u32),
@@ -113,14 +152,20 @@ enum ContributorDocument {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CollectorsDocument {
+    /// Whether there is one before it.
     before: bool,
+    /// Whether there is one after it.
     after: bool,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RemarkDocument {
+    /// Line of the file.
     line: u32,
+    /// A sentence.
     text: String,
 }
 
@@ -239,4 +284,12 @@ fn wrapper_documents(tree: &Wrappers, ranks: &Ranks) -> Vec<WrapperDocument> {
         }
     };
     (0..).zip(tree.all()).map(document).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::TreesDocument>("collbench.tree/1");
+    }
 }

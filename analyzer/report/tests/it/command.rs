@@ -128,7 +128,7 @@ fn a_look_at_a_part_leaves_the_report_of_the_whole_and_says_where_its_own_is() {
         assert!(text.trim_end().ends_with(&page), "{text}");
         assert_has(&text, "  part  only ");
         let document: serde_json::Value =
-            serde_json::from_slice(&content(&format!("{name}/analysis.json"))).unwrap();
+            collbench_schemas::read(content(&format!("{name}/analysis.json")));
         assert!(document["restriction"].is_object() && !content(&page).is_empty());
         let report = directory.path().join("report");
         assert!(
@@ -136,7 +136,7 @@ fn a_look_at_a_part_leaves_the_report_of_the_whole_and_says_where_its_own_is() {
             "{name}"
         );
     }
-    let document: serde_json::Value = serde_json::from_slice(&whole.1).unwrap();
+    let document: serde_json::Value = collbench_schemas::read(&whole.1);
     assert!(document["restriction"].is_null());
     // Where the user says so, it goes elsewhere.
     let elsewhere = directory.path().join("elsewhere");
@@ -150,7 +150,7 @@ fn a_look_at_a_part_leaves_the_report_of_the_whole_and_says_where_its_own_is() {
 fn json_alone_is_one_document_and_no_file_is_written() {
     let directory = good();
     let output = analyze(&["--format", "json", "--no-pictures", path(&directory)]);
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let json: serde_json::Value = collbench_schemas::read(&output.stdout);
     assert_eq!(json["schema"], "collbench.analysis/1");
     assert_eq!(json["totals"]["MPI_Barrier"]["instances"], 1);
     assert!(output.stderr.is_empty());
@@ -195,7 +195,7 @@ fn several_traces_are_compared_and_one_that_is_incomplete_ends_with_3() {
         path(&two),
         path(&one),
     ]);
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let json: serde_json::Value = collbench_schemas::read(&output.stdout);
     assert_eq!(json["schema"], "collbench.comparison/1");
     assert_eq!(json["traces"].as_array().unwrap().len(), 3);
 

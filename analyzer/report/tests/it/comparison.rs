@@ -391,7 +391,7 @@ fn the_document_of_a_short_comparison() {
         trace.analyze()
     });
     let document = to_json(&ComparisonDocument::of(&Comparison::new(&runs), &runs));
-    let mut document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let mut document: serde_json::Value = collbench_schemas::read(document);
     // What is said of each trace is that of its own analysis, and tested there.
     let traces = document["traces"].take();
     assert_eq!(traces[1]["ranks"], 2);

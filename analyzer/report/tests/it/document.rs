@@ -81,6 +81,7 @@ fn forget_estimates(own: &mut OwnTreeSummary) {
 fn is_read_as_it_was_written(analysis: &Analysis) {
     let document = Document::of(analysis);
     let json = to_json(&document);
+    collbench_schemas::read(&json);
     let read: Document<'static> = serde_json::from_str(&json).unwrap();
     assert!(to_json(&read) == json, "{}", analysis.trace.directory);
     assert_eq!(read, as_read(document));
@@ -96,6 +97,7 @@ fn documents_of_all_scenarios_are_read_as_they_were_written() {
             let both = [before, analysis.clone()];
             let comparison = Comparison::new(&both);
             let json = to_json(&ComparisonDocument::of(&comparison, &both));
+            collbench_schemas::read(&json);
             let read: ComparisonDocument<'static> = serde_json::from_str(&json).unwrap();
             assert!(to_json(&read) == json, "{}", scenario.display());
             assert_eq!(read.operations.len(), comparison.operations.len());

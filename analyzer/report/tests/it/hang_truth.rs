@@ -80,7 +80,7 @@ fn check(n_ranks: usize) -> Analysis {
     let file = directory.path().join("scenario.toml");
     fs::write(&file, scenario(n_ranks)).unwrap();
     generate(&file, &out, Some(5), false).unwrap();
-    let truth: Value = serde_json::from_slice(&fs::read(out.join("truth.json")).unwrap()).unwrap();
+    let truth: Value = collbench_schemas::read(fs::read(out.join("truth.json")).unwrap());
     let files = RunFiles::open(&out).unwrap();
     let analysis = analyze(&files, &Options::default(), &mut |_| {}).unwrap();
     let expected = waits_in_truth(&truth);

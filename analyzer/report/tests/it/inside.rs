@@ -609,7 +609,7 @@ fn a_slow_link_in_a_ring_is_told_by_its_slowest_round_and_not_taken_for_interrup
         "(transfer in the slowest round, 0: median 1.00 ms, p10 99",
     );
     assert!(!screen.contains("Only a few instances"), "{screen}");
-    let document: Value = serde_json::from_str(&pictures["analysis.json"]).unwrap();
+    let document: Value = collbench_schemas::read(&pictures["analysis.json"]);
     let operations = list(&document["operations"]);
     let ring = operations
         .iter()
@@ -742,7 +742,7 @@ fn a_slow_link_is_told_where_many_processes_send_over_it() {
          { operation = \"MPI_Barrier\" },\n\
          { operation = \"MPI_Bcast\", bytes = 8, tree = \"binomial\" },\n]\n";
     let (screen, pictures) = shown(scenario);
-    let document: Value = serde_json::from_str(&pictures["analysis.json"]).unwrap();
+    let document: Value = collbench_schemas::read(&pictures["analysis.json"]);
     let operations = list(&document["operations"]);
     let broadcast = operations.iter().find(|o| o["operation"] == "MPI_Bcast");
     let path = &broadcast.unwrap()["trees"][0]["critical_path"];

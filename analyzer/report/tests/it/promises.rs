@@ -69,7 +69,7 @@ fn figures_of_all_scenarios_add_up() {
                 let files = RunFiles::open(directory.path()).unwrap();
                 let analysis = analyze(&files, &options, &mut |_| {});
                 let text = to_json(&Document::of(&analysis.unwrap()));
-                let document = serde_json::from_str(&text).unwrap();
+                let document = collbench_schemas::read(text);
                 let name = file.file_name().unwrap().to_string_lossy();
                 let mut found = crate::invariants::broken(&document);
                 found.extend(contradicting_waits(&document));
@@ -93,8 +93,7 @@ fn a_figure_that_does_not_add_up_is_found() {
     collbench_generate::generate(&file, directory.path(), None, false).unwrap();
     let files = RunFiles::open(directory.path()).unwrap();
     let analysis = analyze(&files, &Options::default(), &mut |_| {});
-    let document: Value =
-        serde_json::from_str(&to_json(&Document::of(&analysis.unwrap()))).unwrap();
+    let document: Value = collbench_schemas::read(to_json(&Document::of(&analysis.unwrap())));
     assert_eq!(crate::invariants::broken(&document), [] as [String; 0]);
     let operations = document["operations"].as_array().unwrap();
     let has_path = |of: &Value| of.pointer("/trees/0/critical_path/begins/0").is_some();

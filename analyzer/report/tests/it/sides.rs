@@ -281,6 +281,7 @@ fn the_command_compares_the_runs_before_with_with_those_behind_it() {
         "{shown:?}"
     );
     let json = fs::read_to_string(at.join("comparison/comparison.json")).unwrap();
+    collbench_schemas::read(&json);
     let document: ComparisonDocument<'static> = serde_json::from_str(&json).unwrap();
     assert_eq!(to_json(&document), json);
     let found = document.sides.unwrap();

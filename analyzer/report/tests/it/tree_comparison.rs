@@ -173,7 +173,7 @@ fn a_stage_that_got_slower_though_another_was_reconfigured_is_named_with_both() 
                      serialization at gred 0 of rank 2 (b), slower by ";
         assert_has(&text, first);
         let document = to_json(&ComparisonDocument::of(&comparison, &analyses));
-        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        let document: serde_json::Value = collbench_schemas::read(document);
         let of_document = &document["operations"][0]["differences"][0]["trees"][0];
         assert_eq!(of_document["wrappers"][2]["configuration"], "reconfigured");
         assert_eq!(of_document["wrappers"][2]["baseline"]["owner"], 4);

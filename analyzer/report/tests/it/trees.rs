@@ -82,7 +82,7 @@ fn the_root_of_an_operation_is_that_of_its_tree() {
     let with_root = |root| [&all[..], &["--format", "json", "--root", root]].concat();
     for root in ["0", "3", "8"] {
         let text = said(&with_root(root));
-        let document: Value = serde_json::from_str(&text).unwrap();
+        let document: Value = collbench_schemas::read(&text);
         let [found] = &document["trees"].as_array().unwrap()[..] else {
             panic!("{text}")
         };
@@ -109,7 +109,7 @@ fn the_root_of_an_operation_is_that_of_its_tree() {
 fn the_document_has_every_rank_and_every_wrapper() {
     let (_folder, path) = with_file(TWO_SITES);
     let text = said(&["show", &path, "--hosts", HOSTS, "--format", "json"]);
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = collbench_schemas::read(&text);
     assert_eq!(document["schema"], "collbench.tree/1");
     let ranks = document["ranks"].as_array().unwrap();
     assert_eq!(ranks.len(), 9);
@@ -135,7 +135,7 @@ fn the_document_has_every_rank_and_every_wrapper() {
             }
         }
     }
-    let rules: Value = serde_json::from_str(&said(&["show", &path, "--format", "json"])).unwrap();
+    let rules: Value = collbench_schemas::read(said(&["show", &path, "--format", "json"]));
     assert_eq!(
         (&rules["ranks"], &rules["trees"][1]["wrappers"]),
         (&Value::Null, &Value::Null)
@@ -332,7 +332,7 @@ fn hosts_and_sites_of_a_trace_begin_a_file() {
     let show = |path: &str| {
         let all = ["show", path, "--trace", trace, "--format", "json"];
         let text = said(&[&all[..], &["--operation", "allreduce"]].concat());
-        let document: Value = serde_json::from_str(&text).unwrap();
+        let document: Value = collbench_schemas::read(&text);
         let wrappers = document["trees"][0]["wrappers"].as_array().unwrap().clone();
         let last = wrappers.last().unwrap().clone();
         (

@@ -43,6 +43,7 @@ pub(super) struct TreeOfCall {
 
 /// A tree for which nothing is predicted, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// Where it is: file and line, or the file alone.
     pub tree: String,

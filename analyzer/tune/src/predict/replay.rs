@@ -165,6 +165,7 @@ impl<'r> Replay<'r> {
 
 /// 5th percentile, median and 95th percentile of ratios of times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ratios {
     /// The 5th percentile.
     pub p05: f64,

@@ -46,6 +46,7 @@ struct WrittenCandidate {
 
 /// An algorithm, or a tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum WrittenMethod {
     /// An algorithm of the library.
@@ -89,6 +90,7 @@ pub enum ScoreError {
 
 /// A prediction and its measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compared {
     /// The algorithm, or the tree.
     #[serde(flatten)]
@@ -109,6 +111,7 @@ pub struct Compared {
 
 /// The compared algorithms of one class of calls.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassScore {
     /// What was called.
     pub operation: String,
@@ -126,6 +129,7 @@ pub struct ClassScore {
 
 /// How right predictions were.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Score {
     schema: &'static str,
     /// By class of calls.
@@ -402,5 +406,13 @@ impl Score {
             100.0 * self.width,
         );
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::Score>("collbench.tune.score/1");
     }
 }

@@ -18,132 +18,227 @@ use considered::OfKind;
 pub const SCHEMA: &str = "collbench.tune-run/1";
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Document<'a> {
     schema: &'static str,
+    /// The command, word by word.
     command: &'a [String],
+    /// The MPI library, with its version.
     library: &'a str,
+    /// What the order of the runs was drawn from.
     seed: u64,
+    /// What was announced before the runs; `None` if there were none.
     announced: Option<Announced>,
+    /// Time of the recorded run, s.
     recorded_s: f64,
+    /// Time of the first run without the recorder, s; `None` if there was none.
     first_s: Option<f64>,
+    /// Rounds that were run.
     rounds: usize,
+    /// Why no more rounds were run; `None` if all were.
     stopped: Option<Stopped>,
+    /// Whether a signal ended it.
     interrupted: bool,
+    /// Why the program cannot be compared with itself any more.
     differs: Option<&'a str>,
+    /// The runs of the program as it is.
     baseline: Baseline,
+    /// Name of the best proposal; `None` if none is faster.
     best: Option<&'a str>,
+    /// The benchmark before the runs; `None` if there was none.
     alone: Option<Alone<'a>>,
+    /// What was run.
     proposals: Vec<OfProposal<'a>>,
+    /// Why there is no proposal, as sentences.
     not_proposed: Vec<String>,
+    /// What the search looked at, those calls first that took longest.
     considered: Vec<OfKind<'a>>,
+    /// Remarks, as sentences.
     remarks: &'a [String],
+    /// Where the files are; `None` if they were not kept.
     directory: Option<&'a str>,
+    /// The names of these files.
     files: &'a [String],
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Announced {
+    /// Rounds, at most.
     rounds: usize,
+    /// Runs, at most.
     runs: usize,
+    /// Time of a run, s.
     run_s: f64,
+    /// Time of a recorded run, s.
     recorded_run_s: f64,
+    /// Time of all runs, s.
     expected_s: f64,
+    /// What they may take at most, s.
     limit_s: f64,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Stopped {
+    /// `decided`, `too_noisy`, `time`, `interrupted` or `none_left`.
     why: &'static str,
+    /// Where it is too noisy, the least part of the time that can be told from chance.
     detectable_gain: Option<f64>,
+    /// The largest part of the time that a proposal is predicted to save.
     predicted_gain: Option<f64>,
+    /// Rounds that would show it.
     rounds_needed: Option<u64>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Baseline {
+    /// By round, the times of both runs, s.
     runs_s: Vec<[f64; 2]>,
+    /// Their median, s.
     median_s: Option<f64>,
+    /// The second run of a round by the first, its median.
     second_by_first: Option<WithInterval>,
+    /// Standard deviation of the time of a run within its round, as a part of it.
     deviation: Option<f64>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct WithInterval {
     value: f64,
+    /// Lower end of its 95 % interval; `None` with too few rounds.
     low: Option<f64>,
+    /// Its upper end.
     high: Option<f64>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OfProposal<'a> {
+    /// Its name.
     name: &'a str,
+    /// `environment` or `trees`.
     means: &'static str,
+    /// `faster`, `slower`, `no_gain`, `applied_in_part`, `too_few`, `not_applied`, `failed`, `too_slow` or `not_measured`.
     verdict: &'static str,
+    /// Why it failed, or was not applied.
     why: Option<&'a str>,
+    /// The time with it by that without it in the same round.
     ratio: Option<WithInterval>,
+    /// Rounds in which it was run.
     rounds: usize,
+    /// The chance of so small a ratio if nothing changed.
     p_faster: Option<f64>,
+    /// The chance of so large a ratio if nothing changed.
     p_slower: Option<f64>,
+    /// The ratio that is predicted.
     predicted_ratio: Option<Ratios>,
+    /// The measured ratio by the predicted one.
     measured_by_predicted: Option<f64>,
+    /// By round, the time of its run, s.
     runs_s: &'a [f64],
+    /// The command that uses it.
     command: &'a str,
+    /// Its file, if it has one.
     file: Option<&'a str>,
+    /// What it changes, by class of calls.
     changes: Vec<OfChange<'a>>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OfChange<'a> {
+    /// The name in the MPI standard.
     operation: &'a str,
+    /// Name of the communicator.
     communicator: &'a str,
+    /// Its processes.
     processes: usize,
+    /// Rank of the root in it; `None` for operations without one.
     root: Option<usize>,
+    /// Payload of one process, bytes.
     bytes: u64,
+    /// Instances in the recorded run.
     instances: u64,
+    /// What ran.
     ran: &'a str,
+    /// Its times, ns.
     ran_ns: Band,
+    /// What is proposed, in words.
     what: &'a str,
+    /// The library's function, or the tree.
     method: &'a str,
+    /// How long instances are predicted to take, ns.
     predicted_ns: Band,
+    /// Whether that ran in the recorded run with it; `None` where that is not known.
     applied: Option<bool>,
+    /// What else ran.
     instead: Vec<Instead<'a>>,
+    /// Its times in the recorded run with it.
     measured_ns: Option<Measured>,
+    /// The measured median by the predicted one.
     measured_by_predicted: Option<f64>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Alone<'a> {
+    /// Why nothing, or not everything, was measured.
     why_not: Option<&'a str>,
+    /// By kind of calls and proposal.
     measured: Vec<OfProven<'a>>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OfProven<'a> {
+    /// The name in the MPI standard.
     operation: &'a str,
+    /// Processes of the communicator.
     processes: usize,
+    /// Payload of one process, bytes.
     bytes: u64,
+    /// The library's function, or the tree in words.
     method: &'a str,
+    /// Whether it is a tree.
     tree: bool,
+    /// How long instances are predicted to take, ns.
     predicted_ns: Band,
+    /// Times of the library's own choice.
     own_choice_ns: Measured,
+    /// Times of what is proposed.
     measured_ns: Measured,
+    /// The time of the library's own choice by that in the program.
     own_choice_by_recorded: f64,
+    /// Whether that is from 2/3 to 3/2.
     conclusive: bool,
+    /// Whether what is proposed is slower.
     slower: bool,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Instead<'a> {
+    /// What ran.
     ran: &'a str,
+    /// Its instances.
     instances: u64,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Measured {
+    /// Median, ns.
     median: f64,
+    /// Lower end of its 95 % interval, ns; `None` with too few.
     low: Option<f64>,
+    /// Upper end of its 95 % interval, ns.
     high: Option<f64>,
+    /// Instances that were measured.
     instances: usize,
+    /// Launches in which they were.
     launches: usize,
 }
 
@@ -329,5 +424,13 @@ impl<'a> OfChange<'a> {
             measured_by_predicted: measured
                 .map(|of| of.value / change.predicted.median_ns.max(1.0)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<super::Document<'_>>(super::SCHEMA);
     }
 }

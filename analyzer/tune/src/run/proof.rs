@@ -7,9 +7,9 @@ use std::path::Path;
 
 use collbench_formats::Operation;
 use collbench_stats::median::Median;
-use collbench_text::inert;
 use collbench_text::quantity::duration;
-use serde_json::json;
+use collbench_text::{inert, json};
+use serde::Serialize;
 
 use crate::predict::{Band, Benchmarked, Class, Found, OfCalls, Recorded, What};
 use crate::words::sized;
@@ -53,6 +53,27 @@ struct AskedMethod {
     predicted: Band,
 }
 
+/// How the processes arrive, for the benchmark.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Arrivals<'a> {
+    schema: &'static str,
+    operations: Vec<OfClass<'a>>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OfClass<'a> {
+    /// The name in the MPI standard.
+    operation: &'a str,
+    /// Processes of the communicator.
+    processes: usize,
+    /// Bytes of one process.
+    bytes: u64,
+    /// By instance and process, when it enters after the first one, ns.
+    arrivals_ns: Vec<Vec<i64>>,
+}
+
 /// What a benchmark measured of a proposal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proven {
@@ -93,19 +114,19 @@ impl Asked {
         let recorded = found.recorded;
         let asked = found.calls.iter().filter_map(|of| asked(of, recorded));
         let (calls, classes): (Vec<AskedCalls>, Vec<&Class>) = asked.take(MOST_CALLS).unzip();
-        let classes = classes.into_iter().map(|class| {
-            json!({
-                "operation": class.operation.name(),
-                "processes": class.ranks.len(),
-                "bytes": class.bytes,
-                "arrivals_ns": class.arrivals_ns(),
-            })
+        let operations = classes.into_iter().map(|class| OfClass {
+            operation: class.operation.name(),
+            processes: class.ranks.len(),
+            bytes: class.bytes,
+            arrivals_ns: class.arrivals_ns(),
         });
-        let classes: Vec<_> = classes.collect();
-        let arrivals = json!({ "schema": ARRIVALS, "operations": classes });
+        let arrivals = Arrivals {
+            schema: ARRIVALS,
+            operations: operations.collect(),
+        };
         (!calls.is_empty()).then(|| Self {
             calls,
-            arrivals: arrivals.to_string(),
+            arrivals: json::document(&arrivals),
         })
     }
 
@@ -379,5 +400,10 @@ mod tests {
         ] {
             assert_eq!(split(command, ran).as_deref(), expected, "{command}");
         }
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Arrivals<'_>>(ARRIVALS);
     }
 }

@@ -209,7 +209,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
     let again = predicted(&recorded);
     let json = predictions.to_json(&MADE_FROM);
     assert_eq!(json, again.to_json(&MADE_FROM));
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let json: serde_json::Value = collbench_schemas::read(json);
     let arrivals_ns = json["operations"][0]["arrivals_ns"]
         .as_array()
         .expect("arrivals");

@@ -62,7 +62,8 @@ fn with_run(trace: &TempDir, command: &[&str], environment: &[(&str, &str)]) {
 
 fn document(arguments: &[&str]) -> Value {
     let (_, stdout, stderr) = said(arguments);
-    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"))
+    assert!(!stdout.is_empty(), "{stderr}");
+    collbench_schemas::read(stdout)
 }
 
 /// What is said of files that a library reads.

@@ -100,7 +100,7 @@ impl Room {
 
     fn document(&self) -> Value {
         let text = fs::read(self.path("work/tuned/run.json")).unwrap();
-        serde_json::from_slice(&text).unwrap()
+        collbench_schemas::read(text)
     }
 }
 

@@ -663,7 +663,7 @@ fn what_is_slower_when_it_is_measured_alone_is_not_proposed() {
     assert_eq!(part["operations"][0].as_str(), Some("MPI_Allreduce"));
     assert_eq!(part["lengths"][0].as_integer(), Some(BYTES as i64));
     assert_eq!(part["arrivals"].as_str(), Some("a.json"));
-    let arrivals: Value = asked.arrivals().parse().expect("JSON");
+    let arrivals: Value = collbench_schemas::read(asked.arrivals());
     let of_ranks = &arrivals["operations"][0]["arrivals_ns"][0];
     assert_eq!(of_ranks.as_array().map(Vec::len), Some(8));
     let trees = Path::new("/tmp/trees.toml");

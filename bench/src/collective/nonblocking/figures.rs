@@ -12,6 +12,7 @@ pub(super) const SCHEMA: &str = "collbench.bench.nonblocking/1";
 
 /// The document.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Results {
     pub(super) schema: &'static str,
     pub(super) run: Run,
@@ -22,6 +23,7 @@ pub(super) struct Results {
 ///
 /// Times are ns; of each repetition the maximum over processes counts.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Point {
     pub(super) operation: String,
     pub(super) bytes: Option<u64>,
@@ -50,6 +52,7 @@ pub(super) struct Point {
 
 /// Figures of the operation with the computation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     pub(super) initiation_ns: Spread,
     pub(super) tests_ns: Spread,
@@ -184,5 +187,10 @@ mod tests {
     #[test]
     fn without_a_valid_repetition_nothing_is_said() {
         assert_eq!(Figures::of(&[], &[], 1.0, 1.0), None);
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Results>(SCHEMA);
     }
 }

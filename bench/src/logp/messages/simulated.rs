@@ -27,6 +27,7 @@ fn ps(ns: f64) -> Time {
 
 /// Parameters of a simulated network.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Parameters {
     /// Time of the processor to send a message, ns.
     pub(in crate::logp) send_overhead_ns: f64,

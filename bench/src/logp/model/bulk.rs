@@ -13,6 +13,7 @@ use super::signature::{Limit, Parameters, Signature};
 /// networks", 2007: PRTT(n, d, s) is the time of n messages of s bytes with a delay of d between
 /// them, until the reply to the last has been handled. We reply with a small message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct RoundTrips {
     /// n.
     pub(in crate::logp) messages: usize,
@@ -50,6 +51,7 @@ impl RoundTrips {
 
 /// Everything measured with messages of one size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct OfSize {
     pub(in crate::logp) bytes: usize,
     /// Of stores; its round trip is T(n).
@@ -70,6 +72,7 @@ impl OfSize {
 
 /// Times over sizes, as lines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Lines {
     /// T(n) = T0 + n / R_inf by least squares, as it is commonly derived. T0 need not be the time of
     /// a small message: it may be negative.

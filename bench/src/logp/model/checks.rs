@@ -6,6 +6,7 @@ use super::estimate::Estimate;
 
 /// Which senders and receivers there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(in crate::logp) enum Arrangement {
     /// Several pairs at once.
@@ -18,6 +19,7 @@ pub(in crate::logp) enum Arrangement {
 
 /// What the measured gap says about the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(in crate::logp) enum Verdict {
     /// As the model says.
@@ -39,6 +41,7 @@ const WITHIN: f64 = 0.15;
 /// # Source
 /// Culler et al. 1996, "Validation of communication scaling" and table 5.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Check {
     pub(in crate::logp) arrangement: Arrangement,
     /// Class of all its links, and of that of the pair.

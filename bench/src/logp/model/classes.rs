@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// The round trip between two processes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Pair {
     pub(in crate::logp) from: usize,
     pub(in crate::logp) to: usize,
@@ -17,6 +18,7 @@ pub(in crate::logp) struct Pair {
 
 /// Links of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Class {
     /// `same host`, `LAN`, `WAN`; numbered if there are several of a kind, the fastest first.
     pub(in crate::logp) name: String,

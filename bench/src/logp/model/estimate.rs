@@ -9,6 +9,7 @@ const ALPHA: f64 = 0.05;
 
 /// A time with its 95 % confidence interval, which reaches from `ns - error_ns` to `ns + error_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Estimate {
     /// ns.
     pub(in crate::logp) ns: f64,
@@ -73,6 +74,7 @@ impl Estimate {
 
 /// Repetitions of one measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Cost {
     /// Mean of the medians of all batches.
     #[serde(flatten)]

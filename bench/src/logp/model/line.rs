@@ -6,6 +6,7 @@ use super::estimate::Estimate;
 
 /// A time over the size of messages: `ns = intercept_ns + ns_per_byte * bytes`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Line {
     /// Least and greatest size of the points, bytes.
     pub(in crate::logp) from_bytes: usize,

@@ -11,6 +11,7 @@ use super::estimate::{Cost, Estimate};
 
 /// The cost of a request in bursts of one length.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Point {
     /// Requests in a burst.
     pub(in crate::logp) m: usize,
@@ -28,6 +29,7 @@ impl Point {
 
 /// Costs with one delay between requests.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Curve {
     /// The delay as it was measured; 0 for none.
     pub(in crate::logp) delay: Estimate,
@@ -97,6 +99,7 @@ impl Curve {
 
 /// All curves of one kind of message between the same processes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Signature {
     /// Time until the reply to a single request has been handled.
     pub(in crate::logp) round_trip: Cost,
@@ -108,6 +111,7 @@ pub(in crate::logp) struct Signature {
 
 /// What the first transition is due to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(in crate::logp) enum Begins {
     /// Replies return while requests are being issued.
@@ -120,6 +124,7 @@ pub(in crate::logp) enum Begins {
 
 /// What the time of a request is in steady state without a delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(in crate::logp) enum Limit {
     /// The gap.
@@ -132,6 +137,7 @@ pub(in crate::logp) enum Limit {
 
 /// Where the regimes of the curve without a delay end and begin.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Regimes {
     /// The longest bursts that are issued before a reply is handled.
     pub(in crate::logp) send_only_to: usize,
@@ -148,6 +154,7 @@ pub(in crate::logp) struct Regimes {
 
 /// A parameter, and the points from which it was read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Read {
     #[serde(flatten)]
     pub(in crate::logp) estimate: Estimate,
@@ -156,6 +163,7 @@ pub(in crate::logp) struct Read {
 
 /// A point of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct ReadAt {
     pub(in crate::logp) delay_ns: f64,
     pub(in crate::logp) m: usize,
@@ -170,6 +178,7 @@ fn read_at<'a>(curve: &'a Curve, points: &'a [Point]) -> impl Iterator<Item = Re
 
 /// The parameters of LogP.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::logp) struct Parameters {
     /// o_s: time of the processor to send a message, including an unsuccessful poll.
     pub(in crate::logp) send_overhead: Read,
@@ -179,7 +188,7 @@ pub(in crate::logp) struct Parameters {
     /// g, if the time of a request in steady state is the gap; else its upper bound.
     pub(in crate::logp) gap: Read,
     /// L: half the round trip, less both overheads; `None` if these are larger. See
-    /// [`with_receipt`](Self::with_receipt).
+    /// [`Self::with_receipt`].
     pub(in crate::logp) latency: Option<Estimate>,
     pub(in crate::logp) regimes: Regimes,
 }

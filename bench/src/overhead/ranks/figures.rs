@@ -22,6 +22,7 @@ use crate::overhead::worker::{Batch, ns_per_tick};
 
 /// The result. Times per call in ns; unknown figures are `null`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     schema: &'static str,
     command: Vec<String>,
@@ -55,6 +56,7 @@ pub(super) struct Figures {
 
 /// Figures of a recorded job.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RecordedFigures {
     #[serde(skip)]
     name: &'static str,
@@ -74,6 +76,7 @@ struct RecordedFigures {
 
 /// A part of the added time, in multiples of two clock readings.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Share {
     ns: Option<Spread>,
     ratio: Option<f64>,
@@ -84,6 +87,7 @@ struct Share {
 
 /// The valid rounds one by one, in the order in which they were made.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Raw {
     plain_ns: Vec<f64>,
     /// By job.
@@ -441,5 +445,10 @@ mod tests {
         let share = |lists: [&str; 2]| share_a_core(&lists.map(str::to_owned));
         assert!(!share(["0", "1"]) && !share(["0,2", "1,3"]) && !share(["0-3", "4-7"]));
         assert!(share(["0-1", "0-1"]) && share(["0-2,5", "5"]));
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        collbench_schemas::check::<Figures>("collbench.bench.overhead_ranks/1");
     }
 }

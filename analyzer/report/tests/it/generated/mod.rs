@@ -89,8 +89,8 @@ pub fn case_with(scenario: &str, options: &[&str]) -> Case {
         .arg(&trace));
     let truth = fs::read(trace.join("truth.json")).unwrap();
     Case {
-        truth: serde_json::from_slice(&truth).unwrap(),
-        analysis: serde_json::from_slice(&analysis).unwrap(),
+        truth: collbench_schemas::read(truth),
+        analysis: collbench_schemas::read(analysis),
     }
 }
 

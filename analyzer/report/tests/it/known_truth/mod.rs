@@ -56,7 +56,7 @@ fn analyze(trace: &Path, more: &[&str]) -> (i32, Vec<u8>) {
 }
 
 fn json(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).expect("one JSON document")
+    collbench_schemas::read(bytes)
 }
 
 impl Case {

@@ -15,6 +15,7 @@ const LEAST_OF_BLOCK: usize = 4;
 
 /// The part of the time that a choice saves, with its 95 % interval; below 0 where it takes longer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Gain {
     /// The mean.
     pub mean: f64,
