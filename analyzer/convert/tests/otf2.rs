@@ -668,7 +668,7 @@ fn an_archive_is_neither_a_table_nor_for_standard_output() {
         place.try_export(&how).unwrap_err().to_string()
     };
     assert!(refused(Some("calls"), "archive").contains("leave --table out"));
-    assert!(refused(None, "-").contains("an archive is a directory"));
+    assert!(refused(None, "-").contains("--to otf2 -o -"));
     let how = How {
         output: "-".into(),
         ..place.how()
