@@ -39,7 +39,7 @@ pub(super) enum Step<'v, T> {
     Leave(&'v [Visit<T>], u64),
 }
 
-/// A visit that is not written yet.
+/// A visit that was not passed on yet.
 #[derive(Debug)]
 struct Pending<T> {
     visit: Visit<T>,
@@ -217,7 +217,7 @@ impl<T: Joins> Timeline<T> {
         self.n_moved
     }
 
-    /// How many visits are not written yet.
+    /// How many were not passed on yet.
     pub(super) fn n_pending(&self) -> usize {
         self.pending.len()
     }
