@@ -2,8 +2,8 @@
 //!
 //! [`analyze_rows`] analyses a trace and passes on each instance with its calls, their waits and the causes of these:
 //! in an order that depends on nothing but the trace, and in pieces, so that memory does not grow with the length of the
-//! trace. They come in the order in which they began. One that is under way while [`MOST_PENDING`] other calls
-//! begin comes behind these.
+//! trace. They come in the order in which they began. One that is under way while [`MOST_PENDING`] calls and
+//! messages of others begin comes behind these; their causes may then not be known.
 
 mod in_order;
 mod names;

@@ -9,10 +9,10 @@ use super::names::{CauseRow, Names, OperationRow};
 use super::{InstanceWithCalls, Rows, TakeInstances};
 use crate::communicators::Communicators;
 use crate::instances::outcome::TakeRows;
-use crate::sums::rows::{RowBuffer, RowKey};
+use crate::sums::rows::{CallRow, MessageRow, PassRow, RowBuffer, RowKey};
 use crate::trace::run::Run;
 
-/// Calls that wait for an instance that began before them, at most: then it comes behind them.
+/// Calls, messages and passes that wait for an instance that began before them, at most: then it comes behind them.
 pub const MOST_PENDING: usize = 1 << 22;
 
 /// Instances that may still be followed by some that come before them, or whose waits are not attributed.
@@ -23,7 +23,8 @@ pub(super) struct InOrder<'a, 't> {
     buffers: FxHashMap<u64, Pending>,
     /// Where each instance is: the buffer, and its index there.
     pending: BTreeMap<(RowKey, u64), (u64, u32)>,
-    n_calls: usize,
+    /// Calls, messages and passes in them.
+    n_pending: usize,
     /// The causes of pending waits.
     causes: Vec<Cause>,
     by_cause: FxHashMap<Cause, u32>,
@@ -48,7 +49,7 @@ impl<'a, 't> InOrder<'a, 't> {
             names: Names::new(run, communicators),
             buffers: FxHashMap::default(),
             pending: BTreeMap::new(),
-            n_calls: 0,
+            n_pending: 0,
             causes: Vec::new(),
             by_cause: FxHashMap::default(),
             ready: RowBuffer::default(),
@@ -66,13 +67,13 @@ impl<'a, 't> InOrder<'a, 't> {
         }
         for (at, instance) in buffer.instances.iter().enumerate() {
             // Of two that are the same in everything that they are ordered by, either may be first.
-            let mut place = (instance.key, 0);
-            while self.pending.contains_key(&place) {
-                place.1 += 1;
-            }
-            self.pending.insert(place, (buffer.serial, at as u32));
+            let alike = (instance.key, 0)..=(instance.key, u64::MAX);
+            let last = self.pending.range(alike).next_back();
+            let nth = last.map_or(0, |((_, nth), _)| nth + 1);
+            let place = (buffer.serial, at as u32);
+            self.pending.insert((instance.key, nth), place);
         }
-        self.n_calls += buffer.calls.len();
+        self.n_pending += n_rows(&buffer.calls, &buffer.messages, &buffer.passes);
         let n_left = buffer.instances.len();
         let serial = buffer.serial;
         self.buffers.insert(serial, Pending { buffer, n_left });
@@ -103,7 +104,6 @@ impl<'a, 't> InOrder<'a, 't> {
         let is_kept = before.is_some_and(|before| {
             let twice_ns = charged.wait_ns.saturating_mul(2);
             (twice_ns, before) < (wait_ns, charged.cause)
-                || (twice_ns == wait_ns && before < charged.cause)
         });
         if !is_kept {
             let causes = &mut self.causes;
@@ -147,13 +147,18 @@ impl<'a, 't> InOrder<'a, 't> {
         }
         ready.messages.extend_from_slice(messages);
         ready.passes.extend_from_slice(passes);
-        self.n_calls -= calls.len();
+        self.n_pending -= n_rows(calls, messages, passes);
         *n_left -= 1;
         if *n_left == 0 {
             self.buffers.remove(&serial);
         }
         ready.end(instance);
     }
+}
+
+/// How many rows there are.
+fn n_rows(calls: &[CallRow], messages: &[MessageRow], passes: &[PassRow]) -> usize {
+    calls.len() + messages.len() + passes.len()
 }
 
 impl TakeRows<RowBuffer> for InOrder<'_, '_> {
@@ -164,13 +169,13 @@ impl TakeRows<RowBuffer> for InOrder<'_, '_> {
         for charged in &charged {
             self.charge(charged);
         }
-        let is_full = self.n_calls > MOST_PENDING;
         self.ready.clear();
         while let Some(first) = self.pending.first_entry() {
             let (serial, at) = *first.get();
             let buffer = self.buffers.get(&serial).map(|pending| &pending.buffer);
             let is_settled =
                 buffer.is_none_or(|of| of.instances[at as usize].settled_ns() < until_ns);
+            let is_full = self.n_pending > MOST_PENDING;
             if !(is_settled || until_ns == i64::MAX || is_full) {
                 break;
             }

@@ -270,6 +270,9 @@ impl RowBuffer {
 
     /// Ends an instance, whose calls, messages and passes were just added.
     pub(crate) fn end(&mut self, mut row: InstanceRow) {
+        if row.is_overlapped {
+            self.overlaps.resize(self.calls.len(), None);
+        }
         let lengths = [self.calls.len(), self.messages.len(), self.passes.len()];
         row.ends = lengths.map(|n| n as u32);
         self.instances.push(row);
