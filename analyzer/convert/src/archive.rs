@@ -26,7 +26,7 @@ use collbench_otf2::{
 
 use crate::error::ExportError;
 use crate::facts::Facts;
-use crate::write::WriteInstances;
+use crate::write::{WriteInstances, threads_of};
 
 use communicators::Communicators;
 use description::{description, place};
@@ -170,10 +170,11 @@ impl ArchiveWriter {
         else {
             return Ok(());
         };
+        let threads = threads_of(of);
         for message in of.messages {
-            let sender = of.calls.iter().find(|call| call.rank == message.sender);
+            let sender = threads.get(&message.sender);
             let receiver = self.communicators.rank_of(index, message.receiver);
-            let (Some(sender), Some(remote)) = (sender, receiver) else {
+            let (Some(&thread), Some(remote)) = (sender, receiver) else {
                 continue;
             };
             let archive = &mut self.events.archive;
@@ -186,8 +187,12 @@ impl ArchiveWriter {
             n_before += 1;
             let [sent_ns, returned_ns] =
                 [message.sent_ns, message.send_returned_ns].map(|ns| self.clock.at(ns));
-            let thread = (message.sender, sender.thread);
-            self.visit(thread, sent_ns, returned_ns, Deed::Send(transfer))?;
+            self.visit(
+                (message.sender, thread),
+                sent_ns,
+                returned_ns,
+                Deed::Send(transfer),
+            )?;
         }
         self.n_messages = Some(n_before);
         Ok(())
@@ -203,7 +208,11 @@ impl ArchiveWriter {
             InstanceState::Cut => Some("cut"),
             InstanceState::Unmatched => Some("unmatched"),
         };
-        let is_whole = matches!(row.state, InstanceState::Complete | InstanceState::Failed);
+        let is_whole = match row.state {
+            InstanceState::Complete => true,
+            InstanceState::Failed => row.last_leave_ns.is_some(),
+            _ => false,
+        };
         let collective = known.collective.filter(|_| is_whole);
         let exchange = collective.zip(row.communicator()).map(|(op, index)| {
             let root = row.root();
@@ -417,7 +426,10 @@ impl WriteInstances for ArchiveWriter {
 
     fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<Option<String>, ExportError> {
         let directory = self.directory.clone();
-        let ended = self.end(analyzed).map(|()| None);
+        let is_without = self.n_messages == Some(0);
+        let said = "no messages were recorded in these instances: the archive has none";
+        let remark = is_without.then(|| said.to_owned());
+        let ended = self.end(analyzed).map(|()| remark);
         ended.map_err(|error| ExportError::format(&directory, error))
     }
 }

@@ -77,7 +77,9 @@ impl CsvTables {
 impl Table {
     fn new(schema: &'static TableSchema, sink: Sink, path: PathBuf) -> Result<Self, ExportError> {
         let mut builder = csv::WriterBuilder::new();
-        builder.buffer_capacity(BUFFER);
+        builder
+            .buffer_capacity(BUFFER)
+            .terminator(csv::Terminator::CRLF);
         let mut this = Self {
             schema,
             path,

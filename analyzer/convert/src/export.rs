@@ -6,6 +6,7 @@ use collbench_analyzer::rows::{AnalysisOfRows, Rows, TakeInstances, analyze_rows
 use collbench_analyzer::steps::Run;
 use collbench_analyzer::{Analysis, AnalyzeError, Options, Prepared, Progress, RunFiles};
 use collbench_report::LineFinder;
+use collbench_text::inert;
 
 use crate::archive::{self, ArchiveWriter};
 use crate::csv::CsvTables;
@@ -78,6 +79,9 @@ pub enum UsageError {
         /// In which format.
         format: &'static str,
     },
+    /// Not the name of a file or directory.
+    #[error("-o {0}: expected the name of a new file or directory")]
+    Output(String),
     /// Tables have them anyway.
     #[error("--messages: only for --to otf2; other formats have the messages anyway")]
     Messages,
@@ -156,11 +160,14 @@ impl How {
             Some(name) => {
                 let found = TABLES.iter().find(|schema| schema.name == name);
                 Some(*found.ok_or_else(|| UsageError::Table {
-                    table: collbench_text::inert::line(name, 60),
+                    table: inert::line(name, 60),
                     known: TABLES.map(|schema| schema.name).join(", "),
                 })?)
             }
         };
+        if self.output.file_name().is_none() {
+            return Err(UsageError::Output(inert::path(&self.output)));
+        }
         let name = self.output.to_string_lossy();
         let format = self.format.name();
         let has_tables = matches!(self.format, Format::Parquet | Format::Csv);
@@ -211,7 +218,7 @@ impl How {
         place: &Place,
         target: Option<&Target>,
         facts: Facts,
-        kept: Option<Kept>,
+        kept: Option<(u64, Kept)>,
     ) -> Result<Box<dyn WriteInstances>, ExportError> {
         let is_parquet = self.format == Format::Parquet;
         let writer: Box<dyn WriteTables> = match (place, target) {
@@ -223,9 +230,9 @@ impl How {
                         target.partial(),
                     ),
                 };
-                let limit = kept.map(|kept| Limit {
+                let limit = kept.map(|(n_calls, kept)| Limit {
                     max_bytes: self.max_bytes,
-                    n_calls: facts.n_records,
+                    n_calls,
                     kept,
                 });
                 return Ok(Box::new(PerfettoTrace::new(sink, path, facts, limit)));
@@ -263,6 +270,8 @@ impl How {
                 }
             }
             (Place::Database, Some(target)) => {
+                // An empty file is a database without tables.
+                drop(target.create()?);
                 Box::new(SqliteTables::create(target.partial(), &TABLES)?)
             }
         };
@@ -290,7 +299,7 @@ impl WriteInstances for Tables {
         let is_empty = !has_messages && writer.wants(MESSAGES.name);
         summaries(analyzed, &mut *writer)?;
         writer.finish()?;
-        let said = "no messages inside collectives were recorded, so the table messages is empty";
+        let said = "no messages were recorded in these instances: the table messages is empty";
         Ok(is_empty.then(|| said.to_owned()))
     }
 }
@@ -302,7 +311,7 @@ struct Exporter<'h> {
     /// What is written, if it began.
     at_work: Option<AtWork>,
     /// Instances that stay in a Perfetto trace that may become too large.
-    kept: Option<Kept>,
+    kept: Option<(u64, Kept)>,
     /// Finds the lines of call sites.
     lines: LineFinder,
     /// What went wrong first.
@@ -329,8 +338,13 @@ impl Exporter<'_> {
 
 impl TakeInstances for Exporter<'_> {
     fn begin(&mut self, prepared: Prepared<'_, '_>) {
-        // What was written before is removed first: the new one has the same name.
-        self.at_work = None;
+        // What was written before is removed.
+        if let Some(AtWork { target: None, .. }) = self.at_work.take() {
+            let said =
+                "a file of the trace became shorter meanwhile; what was written is not complete";
+            self.error = Some(ExportError::format(Path::new("stdout"), said));
+            return;
+        }
         let mut facts = Facts::of(prepared);
         self.lines.find_at(&mut facts.sites);
         match self.start(facts) {
@@ -361,9 +375,13 @@ pub struct Exported {
     pub remark: Option<String>,
 }
 
-/// The instances that stay in a Perfetto trace: the outliers of each operation. `None` where the trace cannot become too
-/// large.
-fn kept(files: &RunFiles, how: &How) -> Result<Option<Kept>, AnalyzeError> {
+/// How many calls a Perfetto trace has, and the instances that stay in it: the outliers of each operation. `None` where it
+/// cannot become too large.
+fn kept(
+    files: &RunFiles,
+    how: &How,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Option<(u64, Kept)>, AnalyzeError> {
     let mut n_records = 0;
     if how.format != Format::Perfetto {
         return Ok(None);
@@ -375,14 +393,22 @@ fn kept(files: &RunFiles, how: &How) -> Result<Option<Kept>, AnalyzeError> {
     if !Limit::may_exceed(n_records, how.max_bytes) {
         return Ok(None);
     }
-    let analysis = collbench_analyzer::analyze(files, &how.options, &mut |_| {})?;
+    let analysis = collbench_analyzer::analyze(files, &how.options, progress)?;
+    let n_calls = analysis.ranks.iter().map(|rank| rank.calls).sum::<u64>();
+    // Of a part there are as many messages for each call as of the whole.
+    let n_messages = u128::from(analysis.trace.messages.unwrap_or(0)) * u128::from(n_calls)
+        / u128::from(analysis.trace.calls.max(1));
+    let n_ends = u64::try_from(2 * n_messages).unwrap_or(u64::MAX);
+    if !Limit::may_exceed(n_calls.saturating_add(n_ends), how.max_bytes) {
+        return Ok(None);
+    }
     let operations = analysis.operations.iter();
     let outliers = operations.flat_map(|operation| {
         let of = (operation.communicator, operation.operation.to_string());
         let outliers = operation.outliers.iter();
         outliers.map(move |outlier| (of.0, of.1.clone(), outlier.sequence))
     });
-    Ok(Some(outliers.collect()))
+    Ok(Some((n_calls, outliers.collect())))
 }
 
 /// Analyses a trace and exports it.
@@ -405,7 +431,7 @@ pub fn export(
         how,
         place,
         at_work: None,
-        kept: kept(&files, how)?,
+        kept: kept(&files, how, progress)?,
         lines: LineFinder::of_trace(trace),
         error: None,
     };

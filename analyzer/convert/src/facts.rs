@@ -1,5 +1,6 @@
 //! What is known of a trace before its instances: ranks, hosts and communicators.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use collbench_analyzer::Prepared;
@@ -12,8 +13,8 @@ use collbench_clocks::timestamp::Timestamp;
 pub(crate) struct Facts {
     /// Names of the hosts.
     pub(crate) hosts: Vec<String>,
-    /// By world rank; `None`: there is no file of it.
-    pub(crate) ranks: Vec<Option<RankFacts>>,
+    /// By world rank, of those that there is a file of.
+    pub(crate) ranks: BTreeMap<u32, RankFacts>,
     /// How many ranks there should be a file of.
     pub(crate) world_size: u32,
     /// Time of day at the start of the run, ns since 1970; `None` where it is not known.
@@ -22,8 +23,6 @@ pub(crate) struct Facts {
     pub(crate) communicators: Vec<CommunicatorFacts>,
     /// Names of the communicators of the results.
     pub(crate) entries: Arc<[String]>,
-    /// Records of all files, about as many as calls where no messages were recorded.
-    pub(crate) n_records: u64,
     /// The places in the program from which collectives are called; functions and lines are not known yet.
     pub(crate) sites: Vec<CallSiteSummary>,
 }
@@ -56,17 +55,14 @@ impl Facts {
             clocks,
             communicators,
         } = prepared;
-        let mut ranks: Vec<Option<RankFacts>> = Vec::new();
+        let mut ranks = BTreeMap::new();
         for (process, clock) in run.processes.iter().zip(&clocks.processes) {
-            let at = process.rank() as usize;
-            if ranks.len() <= at {
-                ranks.resize_with(at + 1, || None);
-            }
             let threads = process.trace.chunks.iter().map(|chunk| chunk.thread);
-            ranks[at] = Some(RankFacts {
+            let facts = RankFacts {
                 host: clock.host,
                 n_threads: threads.max().unwrap_or(0).saturating_add(1),
-            });
+            };
+            ranks.insert(process.rank(), facts);
         }
         let list = communicators.list.iter().map(|of| CommunicatorFacts {
             ranks: of.members.iter().map(|member| member.world_rank).collect(),
@@ -82,7 +78,6 @@ impl Facts {
             entries: (communicators.entries.iter())
                 .map(|entry| entry.name.clone())
                 .collect(),
-            n_records: run.n_records(),
             sites: call_sites(run),
         }
     }

@@ -17,12 +17,13 @@ use collbench_analyzer::results::CallSiteSummary;
 use collbench_analyzer::rows::{
     AnalysisOfRows, CauseRow, InstanceState, InstanceWithCalls, OperationRow, Rows,
 };
+use collbench_formats::CompletingCall;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::ExportError;
 use crate::facts::Facts;
 use crate::sink::Sink;
-use crate::write::WriteInstances;
+use crate::write::{WriteInstances, threads_of};
 use packet::{
     COUNTER, INSTANT, Message, NEEDS_STATE, SLICE_BEGIN, SLICE_END, STATE_CLEARED, UNIT_COUNT,
     field,
@@ -48,6 +49,8 @@ const EXPORT_UUID: u64 = 3;
 const FIRST_PHASE_UUID: u64 = 1 << 20;
 const FIRST_HOST_UUID: u64 = 1 << 40;
 const FIRST_TRACK_UUID: u64 = 1 << 41;
+/// Where the numbers of threads begin.
+const FIRST_TID: u64 = 1 << 24;
 
 /// Names of what is said of slices; the number is the position, from 1.
 const ANNOTATIONS: [&str; 12] = [
@@ -86,16 +89,16 @@ pub(crate) type Kept = FxHashSet<(Option<usize>, String, u64)>;
 pub(crate) struct Limit {
     /// Bytes.
     pub(crate) max_bytes: u64,
-    /// Calls of the whole trace, about.
+    /// Calls that are exported.
     pub(crate) n_calls: u64,
     /// What stays.
     pub(crate) kept: Kept,
 }
 
 impl Limit {
-    /// Whether so many calls may need more than so many bytes.
-    pub(crate) fn may_exceed(n_calls: u64, max_bytes: u64) -> bool {
-        n_calls.saturating_mul(MOST_BYTES_OF_CALL) > max_bytes
+    /// Whether so many calls, or ends of messages, may need more than so many bytes.
+    pub(crate) fn may_exceed(n_rows: u64, max_bytes: u64) -> bool {
+        n_rows.saturating_mul(MOST_BYTES_OF_CALL) > max_bytes
     }
 }
 
@@ -217,7 +220,7 @@ impl PerfettoTrace {
     }
 
     fn host_of(&self, rank: u32) -> u64 {
-        let known = self.facts.ranks.get(rank as usize).and_then(Option::as_ref);
+        let known = self.facts.ranks.get(&rank);
         known.map_or(0, |rank| rank.host as u64)
     }
 
@@ -231,13 +234,13 @@ impl PerfettoTrace {
             0 => format!("rank {rank}"),
             _ => format!("rank {rank} thread {thread}"),
         };
+        // No other thread has it, nor is it the number of a host.
+        let tid = FIRST_TID + self.tracks.len() as u64;
         let number = self.new_track(|track| {
             track.number(field::DESCRIPTOR_PARENT, FIRST_HOST_UUID + host);
             track.message(field::DESCRIPTOR_THREAD, |of| {
                 of.number(field::THREAD_PID, host + 1);
-                // No other thread of the host has it, nor is it the number of a host.
-                let number = u64::from(rank) * 4096 + u64::from(thread.min(4095));
-                of.number(field::THREAD_TID, (1 << 32) + number);
+                of.number(field::THREAD_TID, tid);
                 of.text(field::THREAD_NAME, &name);
             });
         });
@@ -246,7 +249,7 @@ impl PerfettoTrace {
     }
 
     /// A track of a rank on which there is room for a nonblocking operation.
-    fn lane(&mut self, rank: u32, begin_ns: i64, end_ns: i64) -> usize {
+    fn lane(&mut self, rank: u32, [begin_ns, end_ns]: [i64; 2]) -> usize {
         let lanes = self.lanes.entry(rank).or_default();
         let free = lanes.iter_mut().find(|(_, free_ns)| *free_ns <= begin_ns);
         if let Some((track, free_ns)) = free {
@@ -295,6 +298,20 @@ impl PerfettoTrace {
         !(limit.kept).contains(&(of.instance.entry(), name, position))
     }
 
+    /// Counts those who wait, also in instances that are left out.
+    fn add_waits(&mut self, of: &InstanceWithCalls<'_>) {
+        for (at, call) in of.calls.iter().enumerate() {
+            if let Some(wait_ns) = call.wait_ns().filter(|&ns| ns > 0) {
+                let overlap = of.overlaps.get(at).copied().flatten();
+                let completing_ns = overlap.and_then(|overlap| overlap.completing_ns);
+                let from_ns = completing_ns.unwrap_or(call.enter_ns);
+                self.waiting.push(Reverse((from_ns, 1)));
+                let to_ns = from_ns.saturating_add(wait_ns);
+                self.waiting.push(Reverse((to_ns, -1)));
+            }
+        }
+    }
+
     fn add_instance(&mut self, of: &InstanceWithCalls<'_>) {
         let (instance, number) = (of.instance, self.n_instances);
         for (at, call) in of.calls.iter().enumerate() {
@@ -314,8 +331,10 @@ impl PerfettoTrace {
                 Some(overlap) => {
                     let initiated = [call.enter_ns, overlap.initiated_ns];
                     self.add(thread, initiated, What::Call(facts));
-                    let lane = self.lane(call.rank, call.enter_ns, end_ns);
-                    let whole = [call.enter_ns, end_ns];
+                    // One that was never completed must not take a track for ever.
+                    let known_ns = overlap.completing_ns.unwrap_or(overlap.initiated_ns);
+                    let whole = [call.enter_ns, call.leave_ns().unwrap_or(known_ns)];
+                    let lane = self.lane(call.rank, whole);
                     self.add(lane, whole, What::Operation(facts));
                     wait_track = lane;
                     if let Some((completing_ns, (by, thread))) =
@@ -326,7 +345,12 @@ impl PerfettoTrace {
                             by,
                             instance: number,
                         };
-                        self.add(lane, [completing_ns, end_ns], what);
+                        self.add(lane, [completing_ns, whole[1]], what);
+                        // When a request was given back is not known.
+                        let end_ns = match by {
+                            CompletingCall::RequestFree => whole[1],
+                            _ => end_ns,
+                        };
                         let thread = self.thread(call.rank, thread);
                         self.add(thread, [completing_ns, end_ns], what);
                     }
@@ -339,20 +363,16 @@ impl PerfettoTrace {
                     cause: call.cause(),
                 };
                 self.add(wait_track, span, what);
-                self.waiting.push(Reverse((span[0], 1)));
-                self.waiting.push(Reverse((span[1], -1)));
             }
         }
         self.add_messages(of);
     }
 
     fn add_messages(&mut self, of: &InstanceWithCalls<'_>) {
-        let thread_of = |rank: u32| {
-            let call = of.calls.iter().find(|call| call.rank == rank);
-            call.map(|call| call.thread)
-        };
+        let threads = threads_of(of);
         for message in of.messages {
-            let ends = [message.sender, message.receiver].map(|rank| (rank, thread_of(rank)));
+            let ends = [message.sender, message.receiver];
+            let ends = ends.map(|rank| (rank, threads.get(&rank).copied()));
             let received_ns = message.received_ns.filter(|&ns| ns > message.sent_ns);
             let flow = match (ends, received_ns) {
                 ([(_, Some(_)), (_, Some(_))], Some(_)) => {
@@ -531,6 +551,7 @@ impl WriteInstances for PerfettoTrace {
             }
             until_ns = until_ns.max(first_ns);
             self.n_calls += of.calls.len() as u64;
+            self.add_waits(&of);
             if self.is_left_out(&of, rows) {
                 self.n_left_out += 1;
             } else {

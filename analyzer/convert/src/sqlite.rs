@@ -29,7 +29,7 @@ impl ToSql for Cell<'_> {
 }
 
 impl SqliteTables {
-    /// Makes a database with these tables, where no file is.
+    /// Makes a database with these tables of an empty file.
     ///
     /// # Errors
     /// [`ExportError`] if that fails.

@@ -1,10 +1,13 @@
 //! Where an export is written: beside its final place, and moved there when it is complete.
 
+use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::ExportError;
+use crate::tables::schema::{TABLES, TableSchema};
 
 /// A file or a directory that has its final name only when it is complete.
 #[derive(Debug)]
@@ -15,12 +18,13 @@ pub(crate) struct Target {
     /// Names of files that a directory of this kind may consist of; of those in a directory inside with its name, as in
     /// `traces/0.evt`.
     is_known: fn(&str) -> bool,
-    is_done: bool,
+    /// Whether it has begun, and is not complete.
+    is_partial: Cell<bool>,
 }
 
 impl Target {
-    /// A place in which there is nothing yet, or (with `force`) only a file, or a directory of files with names that
-    /// `is_known` knows.
+    /// A place in which there is nothing yet, or (with `force`) only an earlier export: a file that begins as exports do, or a
+    /// directory of files with names that `is_known` knows.
     ///
     /// # Errors
     /// [`ExportError`] if there is something else.
@@ -35,13 +39,16 @@ impl Target {
         })?;
         let mut partial = std::ffi::OsString::from(".");
         partial.push(name);
-        partial.push(format!(".partial-{}", std::process::id()));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let nanoseconds = now.map_or(0, |now| now.subsec_nanos());
+        partial.push(format!(".partial-{}-{nanoseconds}", std::process::id()));
         let this = Self {
-            path: path.to_owned(),
+            // Without a slash at its end.
+            path: path.with_file_name(name),
             partial: path.with_file_name(partial),
             force,
             is_known,
-            is_done: false,
+            is_partial: Cell::new(false),
         };
         this.check()?;
         Ok(this)
@@ -60,7 +67,12 @@ impl Target {
             why,
         };
         if there.is_file() {
-            return Ok(());
+            let begin =
+                beginning(&self.path).map_err(|error| ExportError::io(&self.path, error))?;
+            return match is_beginning(&begin) {
+                true => Ok(()),
+                false => Err(foreign("it begins otherwise".to_owned())),
+            };
         }
         if !there.is_dir() {
             return Err(foreign("it is neither a file nor a directory".to_owned()));
@@ -104,7 +116,9 @@ impl Target {
     /// # Errors
     /// [`ExportError`] if that fails.
     pub(crate) fn create(&self) -> Result<File, ExportError> {
-        create(&self.partial)
+        let file = create(&self.partial)?;
+        self.is_partial.set(true);
+        Ok(file)
     }
 
     /// Creates the directory.
@@ -112,21 +126,25 @@ impl Target {
     /// # Errors
     /// [`ExportError`] if that fails.
     pub(crate) fn create_directory(&self) -> Result<(), ExportError> {
-        fs::create_dir(&self.partial).map_err(|error| ExportError::io(&self.partial, error))
+        fs::create_dir(&self.partial).map_err(|error| ExportError::io(&self.partial, error))?;
+        self.is_partial.set(true);
+        Ok(())
     }
 
     /// It is complete: gives it its name.
     ///
     /// # Errors
     /// [`ExportError`] if that fails.
-    pub(crate) fn complete(mut self) -> Result<(), ExportError> {
+    pub(crate) fn complete(self) -> Result<(), ExportError> {
         self.check()?;
         let failed = |error| ExportError::io(&self.path, error);
         // A directory does not replace another one, nor a file.
         let is_there = fs::symlink_metadata(&self.path).is_ok_and(|there| {
             there.is_dir() || fs::metadata(&self.partial).is_ok_and(|new| new.is_dir())
         });
-        let before = self.partial.with_extension("before");
+        let mut before = self.partial.clone().into_os_string();
+        before.push("-before");
+        let before = PathBuf::from(before);
         if is_there {
             fs::rename(&self.path, &before).map_err(failed)?;
         }
@@ -137,14 +155,14 @@ impl Target {
                 Err(_) => _ = fs::rename(&before, &self.path),
             }
         }
-        self.is_done = renamed.is_ok();
+        self.is_partial.set(renamed.is_err());
         renamed.map_err(failed)
     }
 }
 
 impl Drop for Target {
     fn drop(&mut self) {
-        if !self.is_done {
+        if self.is_partial.get() {
             remove(&self.partial);
         }
     }
@@ -157,6 +175,32 @@ impl Drop for Target {
 pub(crate) fn create(path: &Path) -> Result<File, ExportError> {
     let created = OpenOptions::new().write(true).create_new(true).open(path);
     created.map_err(|error| ExportError::io(path, error))
+}
+
+/// The first bytes of a file.
+fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+    let mut begin = Vec::new();
+    File::open(path)?
+        .take(MOST_BYTES_OF_BEGINNING)
+        .read_to_end(&mut begin)?;
+    Ok(begin)
+}
+
+/// Bytes by which an export is known.
+const MOST_BYTES_OF_BEGINNING: u64 = 512;
+
+/// Whether a file that begins so may be an export: it is empty, Parquet, a database of SQLite, compressed, a Perfetto trace, or has
+/// the names of columns of a table in its first line.
+fn is_beginning(begin: &[u8]) -> bool {
+    const OF_FILES: [&[u8]; 4] = [b"PAR1", b"SQLite format 3\0", b"\x1f\x8b", b"\x0a"];
+    let is_header = |table: &&TableSchema| {
+        let names = table.columns.iter().map(|column| column.name);
+        let names: Vec<&str> = names.collect();
+        begin.starts_with(names.join(",").as_bytes())
+    };
+    begin.is_empty()
+        || OF_FILES.iter().any(|of_file| begin.starts_with(of_file))
+        || TABLES.iter().any(is_header)
 }
 
 /// Removes a file, or a directory with its files, if it is there.
@@ -235,6 +279,11 @@ mod tests {
         let refused = Target::new(&path, true, is_known).unwrap_err();
         assert!(refused.to_string().contains("thesis.tex"), "{refused}");
         assert!(path.join("thesis.tex").exists());
+        let file = path.join("thesis.tex");
+        let refused = Target::new(&file, true, is_known).unwrap_err();
+        assert!(matches!(refused, ExportError::Foreign { .. }));
+        fs::write(&file, "PAR1...").unwrap();
+        assert!(Target::new(&file, true, is_known).is_ok());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! What a format has to do.
 
-use collbench_analyzer::rows::{AnalysisOfRows, Rows};
+use collbench_analyzer::rows::{AnalysisOfRows, InstanceWithCalls, Rows};
+use rustc_hash::FxHashMap;
 
 use crate::error::ExportError;
 
@@ -17,4 +18,10 @@ pub(crate) trait WriteInstances: Send {
     /// # Errors
     /// [`ExportError`] if it cannot be written.
     fn finish(self: Box<Self>, analyzed: &AnalysisOfRows) -> Result<Option<String>, ExportError>;
+}
+
+/// The thread of each rank that called in an instance, if it has messages.
+pub(crate) fn threads_of(of: &InstanceWithCalls<'_>) -> FxHashMap<u32, u32> {
+    let calls = of.calls.iter().filter(|_| !of.messages.is_empty());
+    calls.map(|call| (call.rank, call.thread)).collect()
 }

@@ -4,7 +4,8 @@ use collbench_otf2::{Archive, LocationRef};
 
 use crate::facts::Facts;
 
-/// Ranks without a file that are defined nevertheless, at most: a damaged number of ranks must not cost memory.
+/// Ranks without a file that are defined nevertheless, at most: a damaged number of ranks must not cost memory. Calls of ranks
+/// behind them are left out.
 const MOST_WITHOUT_FILE: usize = 1 << 16;
 /// Threads of a rank that are told apart, at most, for the same reason. Others are the last one.
 const MOST_THREADS: u32 = 1 << 10;
@@ -24,11 +25,12 @@ impl Places {
         let mut nowhere = None;
         let mut locations = Vec::new();
         let mut begins = vec![0];
-        let n_listed = facts.ranks.len();
-        let n_missing = (facts.world_size as usize).saturating_sub(n_listed);
-        let n_ranks = n_listed + n_missing.min(MOST_WITHOUT_FILE);
-        for rank in 0..n_ranks {
-            let known = facts.ranks.get(rank).and_then(Option::as_ref);
+        let last = facts.ranks.keys().next_back();
+        let n_listed = last.map_or(0, |rank| *rank as usize + 1);
+        let most = facts.ranks.len() + MOST_WITHOUT_FILE;
+        let n_ranks = n_listed.max(facts.world_size as usize).min(most);
+        for rank in 0..n_ranks as u32 {
+            let known = facts.ranks.get(&rank);
             let host = known.and_then(|of| hosts.get(of.host).copied());
             let host = host
                 .unwrap_or_else(|| *nowhere.get_or_insert_with(|| archive.host("unknown host")));

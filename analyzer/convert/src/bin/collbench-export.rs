@@ -143,7 +143,7 @@ fn size(text: &str) -> Result<u64, String> {
         .parse::<u64>()
         .ok()
         .and_then(|n| n.checked_mul(factor));
-    let expected = || "expected a number of bytes, such as 400M".to_owned();
+    let expected = || "expected at least 1M, such as 400M".to_owned();
     size.filter(|&n| n >= 1_000_000).ok_or_else(expected)
 }
 

@@ -189,48 +189,54 @@ impl Track {
 
     /// The next step before a time, ns; `None`: nothing more is known to be next. Slices that cross another one (as
     /// in damaged traces) are cut, so that all of them nest.
-    #[inline]
     pub(super) fn next_before(&mut self, until_ns: i64) -> Option<Step> {
-        let next = self
-            .pending
-            .peek()
-            .filter(|next| next.0.begin_ns < until_ns);
-        let Some(Reverse(next)) = next else {
-            // At the end of all there is nothing more to wait for.
-            let last = *self.open.last().filter(|_| until_ns == i64::MAX)?;
-            return self.end(last.end_ns).or_else(|| self.next_before(until_ns));
-        };
-        let begin_ns = next.begin_ns.max(self.at_ns);
-        if let Some(last) = self.open.last() {
-            let has_ended = if next.what.is_instant() {
-                last.end_ns < begin_ns
-            } else {
-                last.end_ns <= begin_ns
+        loop {
+            let next = self.pending.peek().map(|next| next.0);
+            let Some(next) = next.filter(|next| next.begin_ns < until_ns) else {
+                // At the end of all there is nothing more to wait for.
+                let last = self.open.last().filter(|_| until_ns == i64::MAX)?;
+                match self.end(last.end_ns) {
+                    Some(step) => return Some(step),
+                    None => continue,
+                }
             };
-            // A call that is made within a call, as by a callback, may last longer than the wait of that.
-            let is_cut = next.what.is_call()
-                && matches!(last.what, What::Wait { .. })
-                && next.end_ns > last.end_ns;
-            if has_ended || is_cut {
-                let end_ns = last.end_ns.min(begin_ns);
-                return self.end(end_ns).or_else(|| self.next_before(until_ns));
+            let begin_ns = next.begin_ns.max(self.at_ns);
+            if let Some(last) = self.open.last() {
+                let has_ended = if next.what.is_instant() {
+                    last.end_ns < begin_ns
+                } else {
+                    last.end_ns <= begin_ns
+                };
+                // A call that is made within a call, as by a callback, may last longer than the wait of that.
+                let is_cut = next.what.is_call()
+                    && matches!(last.what, What::Wait { .. })
+                    && next.end_ns > last.end_ns;
+                if has_ended || is_cut {
+                    match self.end(last.end_ns.min(begin_ns)) {
+                        Some(step) => return Some(step),
+                        None => continue,
+                    }
+                }
             }
-        }
-        let Reverse(mut slice) = self.pending.pop()?;
-        if let What::Completing { .. } = slice.what {
-            let span = [slice.begin_ns, slice.end_ns];
-            if std::mem::replace(&mut self.completing, span) == span {
-                return self.next_before(until_ns);
+            self.pending.pop();
+            if let What::Completing { .. } = next.what {
+                let span = [next.begin_ns, next.end_ns];
+                if std::mem::replace(&mut self.completing, span) == span {
+                    continue;
+                }
             }
+            let outer_ns = self.open.last().map_or(i64::MAX, |last| last.end_ns);
+            let slice = Slice {
+                begin_ns,
+                end_ns: next.end_ns.max(begin_ns).min(outer_ns),
+                ..next
+            };
+            self.at_ns = begin_ns;
+            if !slice.what.is_instant() {
+                self.open.push(slice);
+            }
+            return Some(Step::Begin(slice));
         }
-        slice.begin_ns = begin_ns;
-        let outer_ns = self.open.last().map_or(i64::MAX, |last| last.end_ns);
-        slice.end_ns = slice.end_ns.max(begin_ns).min(outer_ns);
-        self.at_ns = begin_ns;
-        if !slice.what.is_instant() {
-            self.open.push(slice);
-        }
-        Some(Step::Begin(slice))
     }
 
     /// Ends the innermost slice; `None` for one that never does.

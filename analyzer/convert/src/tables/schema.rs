@@ -138,7 +138,7 @@ pub const CALLS: TableSchema = TableSchema {
         ))),
         maybe(smooth(int(
             "time_ns",
-            "time in the call; of a nonblocking operation its shares of the initiating and the completing call; null for blocking calls that never returned, and for those that returned an error",
+            "time in the call; of a nonblocking operation its shares of the initiating and the completing call; null for blocking calls that never returned, and in instances whose state is `failed` or `cut`",
         ))),
         maybe(smooth(int(
             "wait_ns",
