@@ -58,7 +58,7 @@ def largest(frame, *by):
 ask(
     "1. For which ranks do the others wait the longest, and why?",
     ("rank", "cause", "wait_ns"),
-    first(waits.groupby(["waited_for", "cause"], as_index=False).wait_ns.sum(), "wait_ns", "waited_for", "cause"),
+    first(waits.groupby(["waited_for", "cause"], as_index=False, dropna=False).wait_ns.sum(), "wait_ns", "waited_for", "cause"),
     largest(lazy.group_by("waited_for", "cause").agg(pl.sum("wait_ns")), "wait_ns", "waited_for", "cause"),
     duckdb.sql("""SELECT waited_for, cause, sum(wait_ns)::BIGINT AS wait_ns FROM calls WHERE wait_ns > 0
                   GROUP BY ALL ORDER BY 3 DESC, 1, 2 LIMIT 5"""),
@@ -73,13 +73,14 @@ ask(
                   GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 5"""),
 )
 
-tenth = (int(calls.enter_ns.max()) // 10 + 1) if len(calls) else 1
+begin = int(calls.enter_ns.min()) if len(calls) else 0
+tenth = ((int(calls.enter_ns.max()) - begin) // 10 + 1) if len(calls) else 1
 ask(
     "3. How much of the time in collectives is waiting, in each tenth of the run?",
     ("tenth", "wait_ns", "time_ns"),
-    calls.assign(tenth=calls.enter_ns // tenth).groupby("tenth", as_index=False)[["wait_ns", "time_ns"]].sum(),
-    polars["calls"].group_by((pl.col("enter_ns") // tenth).alias("tenth")).agg(pl.sum("wait_ns", "time_ns")).sort("tenth"),
-    duckdb.sql(f"""SELECT enter_ns // {tenth}, coalesce(sum(wait_ns), 0)::BIGINT, coalesce(sum(time_ns), 0)::BIGINT
+    calls.assign(tenth=(calls.enter_ns - begin) // tenth).groupby("tenth", as_index=False)[["wait_ns", "time_ns"]].sum(),
+    polars["calls"].group_by(((pl.col("enter_ns") - begin) // tenth).alias("tenth")).agg(pl.sum("wait_ns", "time_ns")).sort("tenth"),
+    duckdb.sql(f"""SELECT (enter_ns - {begin}) // {tenth}, coalesce(sum(wait_ns), 0)::BIGINT, coalesce(sum(time_ns), 0)::BIGINT
                    FROM calls GROUP BY 1 ORDER BY 1"""),
 )
 

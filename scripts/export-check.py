@@ -172,8 +172,7 @@ def check_sums(trace, directory, names):
             ("calls", "cause_id", "causes"), ("calls", "communicator", "communicators"), ("calls", "site", "sites"),
             ("calls", "operation_id", "operations"), ("calls", "rank", "ranks"), ("ranks", "host", "hosts"),
         ):
-            key = column if column != "cause_id" else "cause_id"
-            query = f"SELECT count(*) FROM {table} WHERE {column} NOT NULL AND {column} NOT IN (SELECT {key} FROM {other})"
+            query = f"SELECT count(*) FROM {table} WHERE {column} NOT NULL AND {column} NOT IN (SELECT {column} FROM {other})"
             (n,) = database.execute(query).fetchone()
             if n:
                 fail(trace, f"{table}.{column} that is not in {other}", n, 0)

@@ -122,6 +122,8 @@ fn an_export_replaces_only_exports_and_only_if_asked_to() {
         (&["--to", "7.5", "-o", "x"], "FORMAT is missing"),
         (&["--to", "xml", "-o", "x"], "parquet, csv, sqlite"),
         (&["--to", "csv", "-o", "x", "--ranks", "99"], "99"),
+        (&["--to", "csv", "-o", ".."], "-o .."),
+        (&["--to", "perfetto", "-o", "x", "--max-size", "1K"], "1M"),
     ] {
         in_work(&[&[trace][..], arguments].concat())
             .expect(2)
