@@ -71,7 +71,11 @@ impl<'r> Rows<'r> {
 
 impl RowBuffer {
     /// An instance, whose calls, messages and passes begin here.
-    fn from<'r>(&'r self, begins: [u32; 3], instance: &'r InstanceRow) -> InstanceWithCalls<'r> {
+    pub(crate) fn from<'r>(
+        &'r self,
+        begins: [u32; 3],
+        instance: &'r InstanceRow,
+    ) -> InstanceWithCalls<'r> {
         let range = |list: usize| begins[list] as usize..instance.ends[list] as usize;
         InstanceWithCalls {
             instance,

@@ -510,3 +510,74 @@ fn note_overlap(buffer: &mut RowBuffer, overlap: &OverlapTimes) {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use collbench_formats::Operation;
+
+    use super::*;
+    use crate::sums::instances::operation_key::ByteClass;
+
+    fn call(slot: u32) -> CallRow {
+        CallRow {
+            enter_ns: 10,
+            leave_ns: UNKNOWN_NS,
+            wait_ns: UNKNOWN_NS,
+            time_ns: UNKNOWN_NS,
+            bytes: 8,
+            slot,
+            rank: slot,
+            thread: 0,
+            site: NO_SITE,
+            waited_for: NOBODY,
+            cause: NOBODY,
+        }
+    }
+
+    #[test]
+    fn what_overlaps_is_kept_though_the_last_call_of_all_has_nothing() {
+        let mut buffer = RowBuffer::default();
+        let overlap = OverlapRow {
+            initiated_ns: 11,
+            completing_ns: Some(12),
+            completing: None,
+            n_tests: 0,
+        };
+        buffer.calls.push(call(0));
+        buffer.overlaps.push(Some(overlap));
+        buffer.calls.push(call(1));
+        buffer.end(InstanceRow {
+            key: RowKey {
+                begin_ns: 10,
+                communicator: 0,
+                order: 0,
+                position: 0,
+                part: [0; 2],
+            },
+            operation_key: OperationKey {
+                entry: Some(0),
+                operation: Operation::Iallreduce,
+                root: None,
+                class: ByteClass::Unknown,
+                algorithm: None,
+                reported: None,
+                tree: None,
+            },
+            operation: 0,
+            state: InstanceState::Incomplete,
+            phase: None,
+            first_enter_ns: 10,
+            last_enter_ns: 10,
+            last_leave_ns: None,
+            duration_ns: None,
+            core_ns: None,
+            last: None,
+            tree: None,
+            has_messages: false,
+            is_overlapped: true,
+            ends: [0; 3],
+        });
+        let found = buffer.from([0; 3], &buffer.instances[0]);
+        assert_eq!(found.overlaps, [Some(overlap), None]);
+    }
+}
