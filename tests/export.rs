@@ -191,7 +191,7 @@ fn a_perfetto_trace_stays_below_its_size_and_says_what_is_left_out() {
     ];
     run(&export(&arguments)).expect(0);
     let whole = fs::metadata(&out).unwrap().len();
-    let limited = [&arguments[..], &["--force", "--max-size", "1M"]].concat();
+    let limited = [&arguments[..], &["--force", "--max-size", "1000000"]].concat();
     let said = run(&export(&limited)).expect(0);
     said.must_say("instances are left out");
     let part = fs::metadata(&out).unwrap().len();

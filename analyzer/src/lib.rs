@@ -63,6 +63,7 @@ pub use trace::error::RunError;
 pub use trace::files::RunFiles;
 
 use instances::matching::match_calls;
+use judge::inputs::Inputs;
 use sums::tally::Tally;
 use trace::run::Run;
 
@@ -123,8 +124,12 @@ pub fn analyze_then(
     files.while_whole(&mut |files| {
         let run = Run::read(files)?;
         let (clocks, communicators) = steps::prepare(&run, options, progress);
-        let selection = &options.selection;
-        let wanted = selection.resolve(&communicators, run.world_size)?;
+        let prepared = Prepared {
+            run: &run,
+            clocks: &clocks,
+            communicators: &communicators,
+        };
+        let wanted = (options.selection).resolve(&communicators, run.world_size)?;
         let nothing = || Tally::new(&run, &clocks, &communicators, &wanted);
         let (mut sums, findings) = match_calls(
             &run,
@@ -134,24 +139,16 @@ pub fn analyze_then(
             progress,
             &nothing,
         );
-        sums.settle();
-        selection.check_phase(&findings)?;
-        let mut analysis = judge::summarize::summarize(&judge::inputs::Inputs {
-            run: &run,
-            clocks: &clocks,
-            communicators: &communicators,
-            sums: &sums,
+        let inputs = Inputs::of(
+            prepared,
+            &mut sums,
             findings,
-            selection,
-            details: options.details,
-        });
+            (&options.selection, options.details),
+        )?;
+        let mut analysis = judge::summarize::summarize(&inputs);
+        drop(inputs);
         // Nobody has to wait until all of its memory is freed.
         rayon::spawn(move || drop(sums));
-        let prepared = Prepared {
-            run: &run,
-            clocks: &clocks,
-            communicators: &communicators,
-        };
         then(prepared, &mut analysis);
         Ok(analysis)
     })

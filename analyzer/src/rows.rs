@@ -131,13 +131,13 @@ pub fn analyze_rows(
     files.while_whole(&mut |files| {
         let run = Run::read(files)?;
         let (clocks, communicators) = steps::prepare(&run, options, progress);
-        let selection = &options.selection;
-        let wanted = selection.resolve(&communicators, run.world_size)?;
-        taker.begin(Prepared {
+        let prepared = Prepared {
             run: &run,
             clocks: &clocks,
             communicators: &communicators,
-        });
+        };
+        let wanted = (options.selection).resolve(&communicators, run.world_size)?;
+        taker.begin(prepared);
         let serials = AtomicU64::new(1);
         let new = || {
             let tally = Tally::new(&run, &clocks, &communicators, &wanted);
@@ -155,17 +155,12 @@ pub fn analyze_rows(
             &mut in_order,
         );
         let (mut operations, causes) = in_order.finish();
-        sums.settle();
-        selection.check_phase(&findings)?;
-        let inputs = Inputs {
-            run: &run,
-            clocks: &clocks,
-            communicators: &communicators,
-            sums: &sums,
+        let inputs = Inputs::of(
+            prepared,
+            &mut sums,
             findings,
-            selection,
-            details: options.details,
-        };
+            (&options.selection, options.details),
+        )?;
         let analysis = judge::summarize::summarize(&inputs);
         for (place, (key, _)) in judge::operations::by_time(&inputs).into_iter().enumerate() {
             let found = operations.iter_mut().find(|of| of.key == *key);

@@ -228,9 +228,10 @@ impl ArchiveWriter {
                     bytes_received: 0,
                 },
                 communicator: index,
-                payloads: match gathers(known.operation) {
-                    true => payloads(calls, groups),
-                    false => [None; 2],
+                payloads: if gathers(known.operation) {
+                    payloads(calls, groups)
+                } else {
+                    [None; 2]
                 },
             }
         });
@@ -281,9 +282,10 @@ impl ArchiveWriter {
             call.collective = None;
         }
         let initiation = Call {
-            form: match operation.is_persistent() {
-                true => Form::Start,
-                false => Form::Initiation,
+            form: if operation.is_persistent() {
+                Form::Start
+            } else {
+                Form::Initiation
             },
             wait: call.wait.filter(|_| completing.is_none()),
             ..call
@@ -311,10 +313,10 @@ impl ArchiveWriter {
         let exchange = instance.exchange.as_ref()?;
         let [first, second] = self.communicators.groups(exchange.communicator);
         // In an intercommunicator processes exchange data with those of the other group.
-        let (n_peers, peers) = match second.is_empty() {
-            true => (first.len(), 0),
-            false if first.contains(&row.rank) => (second.len(), 1),
-            false => (first.len(), 0),
+        let (n_peers, peers) = if !second.is_empty() && first.contains(&row.rank) {
+            (second.len(), 1)
+        } else {
+            (first.len(), 0)
         };
         let part = Part {
             payload: row.bytes(),
@@ -458,9 +460,10 @@ struct Exchange {
 fn known_operation(archive: &mut Archive, row: &OperationRow) -> KnownOperation {
     // Rows have names of operations.
     let operation = Operation::from_name(row.operation).unwrap_or(Operation::Barrier);
-    let region = match operation.is_persistent() {
-        true => operations::starting_region(false),
-        false => operations::region(operation),
+    let region = if operation.is_persistent() {
+        operations::starting_region(false)
+    } else {
+        operations::region(operation)
     };
     KnownOperation {
         operation,

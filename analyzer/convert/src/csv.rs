@@ -5,77 +5,34 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::ExportError;
 use crate::sink::Sink;
-use crate::tables::WriteTables;
+use crate::table_files::TableFile;
 use crate::tables::batch::{Batch, Cell, Cursor};
 use crate::tables::schema::TableSchema;
-use crate::target;
 
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 18;
 
-/// Writes tables as comma-separated values.
-pub(crate) struct CsvTables {
-    tables: Vec<Table>,
-}
-
-struct Table {
+/// A table as comma-separated values.
+pub(crate) struct CsvFile {
     schema: &'static TableSchema,
     path: PathBuf,
     writer: csv::Writer<Sink>,
 }
 
-impl CsvTables {
-    /// Writes all tables to files in a directory.
+impl CsvFile {
+    /// Begins a table in a file, compressed or not, or on standard output.
     ///
     /// # Errors
     /// [`ExportError`] if that fails.
-    pub(crate) fn in_directory(
-        directory: &Path,
-        tables: &[&'static TableSchema],
-    ) -> Result<Self, ExportError> {
-        let tables = tables.iter().map(|schema| {
-            let path = directory.join(format!("{}.csv", schema.name));
-            Table::new(schema, Sink::File(target::create(&path)?), path)
-        });
-        Ok(Self {
-            tables: tables.collect::<Result<_, _>>()?,
-        })
-    }
-
-    /// Writes one table to a file, compressed or not.
-    ///
-    /// # Errors
-    /// [`ExportError`] if that fails.
-    pub(crate) fn in_file(
-        file: File,
-        path: &Path,
-        is_compressed: bool,
+    pub(crate) fn new(
         schema: &'static TableSchema,
+        sink: Sink,
+        path: PathBuf,
     ) -> Result<Self, ExportError> {
-        let sink = Sink::to_file(file, is_compressed);
-        Ok(Self {
-            tables: vec![Table::new(schema, sink, path.to_owned())?],
-        })
-    }
-
-    /// Writes one table to standard output.
-    ///
-    /// # Errors
-    /// [`ExportError`] if that fails.
-    pub(crate) fn to_stdout(schema: &'static TableSchema) -> Result<Self, ExportError> {
-        let table = Table::new(schema, Sink::to_stdout(), "stdout".into())?;
-        Ok(Self {
-            tables: vec![table],
-        })
-    }
-}
-
-impl Table {
-    fn new(schema: &'static TableSchema, sink: Sink, path: PathBuf) -> Result<Self, ExportError> {
         let mut builder = csv::WriterBuilder::new();
         builder
             .buffer_capacity(BUFFER)
@@ -98,7 +55,7 @@ impl Table {
         }
     }
 
-    fn write(&mut self, batch: &Batch) -> Result<(), csv::Error> {
+    fn write_rows(&mut self, batch: &Batch) -> Result<(), csv::Error> {
         let mut cursors: Vec<Cursor<'_>> = batch.columns.iter().map(Cursor::new).collect();
         let mut digits = itoa::Buffer::new();
         for _ in 0..batch.n_rows() {
@@ -127,29 +84,29 @@ fn inert(text: &str) -> Cow<'_, str> {
     }
 }
 
-impl WriteTables for CsvTables {
-    fn wants(&self, table: &str) -> bool {
-        self.tables.iter().any(|of| of.schema.name == table)
+impl TableFile for CsvFile {
+    const END: &'static str = ".csv";
+
+    fn begin(schema: &'static TableSchema, file: File, path: PathBuf) -> Result<Self, ExportError> {
+        Self::new(schema, Sink::File(file), path)
+    }
+
+    fn schema(&self) -> &'static TableSchema {
+        self.schema
     }
 
     fn write(&mut self, batch: &Batch) -> Result<(), ExportError> {
-        let mut tables = self.tables.iter_mut();
-        let Some(table) = tables.find(|table| table.schema == batch.schema) else {
-            return Ok(());
-        };
-        let written = table.write(batch);
-        written.map_err(|error| table.failed(error))
+        let written = self.write_rows(batch);
+        written.map_err(|error| self.failed(error))
     }
 
-    fn finish(self: Box<Self>) -> Result<(), ExportError> {
-        for Table { path, writer, .. } in self.tables {
-            let failed = |error| ExportError::io(&path, error);
-            let sink = writer
-                .into_inner()
-                .map_err(|error| failed(error.into_error()))?;
-            sink.finish().map_err(failed)?;
-        }
-        Ok(())
+    fn finish(self) -> Result<(), ExportError> {
+        let Self { path, writer, .. } = self;
+        let failed = |error| ExportError::io(&path, error);
+        let sink = writer
+            .into_inner()
+            .map_err(|error| failed(error.into_error()))?;
+        sink.finish().map_err(failed)
     }
 }
 
@@ -157,6 +114,7 @@ impl WriteTables for CsvTables {
 mod tests {
     use super::*;
     use crate::tables::schema::ABOUT;
+    use crate::target;
 
     #[test]
     fn texts_are_read_back_whatever_they_are_and_no_spreadsheet_computes_them() {
@@ -181,9 +139,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("about.csv.gz");
         let file = target::create(&path).unwrap();
-        let mut tables = CsvTables::in_file(file, &path, true, &ABOUT).unwrap();
-        tables.write(&batch).unwrap();
-        Box::new(tables).finish().unwrap();
+        let sink = Sink::to_file(file, true);
+        let mut table = CsvFile::new(&ABOUT, sink, path.clone()).unwrap();
+        table.write(&batch).unwrap();
+        table.finish().unwrap();
         let file = flate2::read::GzDecoder::new(File::open(&path).unwrap());
         let mut reader = csv::Reader::from_reader(file);
         let found = reader.records().map(|row| row.unwrap()[1].to_owned());

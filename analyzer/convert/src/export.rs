@@ -9,13 +9,14 @@ use collbench_report::LineFinder;
 use collbench_text::inert;
 
 use crate::archive::{self, ArchiveWriter};
-use crate::csv::CsvTables;
+use crate::csv::CsvFile;
 use crate::error::ExportError;
 use crate::facts::Facts;
-use crate::parquet::ParquetTables;
+use crate::parquet::ParquetFile;
 use crate::perfetto::{Kept, Limit, PerfettoTrace};
 use crate::sink::Sink;
 use crate::sqlite::SqliteTables;
+use crate::table_files::{TableFile, in_directory};
 use crate::tables::schema::{CALLS, MESSAGES, TABLES, TableSchema};
 use crate::tables::{RowTables, WriteTables, summaries};
 use crate::target::Target;
@@ -140,8 +141,8 @@ impl Format {
     /// Whether a file with this name is in a directory that an export in this format made.
     fn is_known(self) -> fn(&str) -> bool {
         match self {
-            Self::Parquet => |name| has_table(name, ".parquet"),
-            Self::Csv => |name| has_table(name, ".csv"),
+            Self::Parquet => |name| has_table(name, ParquetFile::END),
+            Self::Csv => |name| has_table(name, CsvFile::END),
             Self::Sqlite | Self::Perfetto => |_| false,
             Self::Otf2 => archive::is_known,
         }
@@ -237,7 +238,10 @@ impl How {
                 });
                 return Ok(Box::new(PerfettoTrace::new(sink, path, facts, limit)));
             }
-            (Place::File(schema), None) => Box::new(CsvTables::to_stdout(schema)?),
+            (Place::File(schema), None) => {
+                let table = CsvFile::new(schema, Sink::to_stdout(), "stdout".into())?;
+                Box::new(vec![table])
+            }
             (_, None) => {
                 let why = format!("{} is no stream", self.format.name());
                 return Err(ExportError::format(&self.output, why));
@@ -251,22 +255,18 @@ impl How {
                 target.create_directory()?;
                 let directory = target.partial();
                 if is_parquet {
-                    Box::new(ParquetTables::in_directory(directory, &TABLES)?)
+                    Box::new(in_directory::<ParquetFile>(directory, &TABLES)?)
                 } else {
-                    Box::new(CsvTables::in_directory(directory, &TABLES)?)
+                    Box::new(in_directory::<CsvFile>(directory, &TABLES)?)
                 }
             }
             (Place::File(schema), Some(target)) => {
-                let (file, path) = (target.create()?, target.partial());
+                let (file, path) = (target.create()?, target.partial().to_owned());
                 if is_parquet {
-                    Box::new(ParquetTables::in_file(file, path, schema)?)
+                    Box::new(vec![ParquetFile::begin(schema, file, path)?])
                 } else {
-                    Box::new(CsvTables::in_file(
-                        file,
-                        path,
-                        self.is_compressed(),
-                        schema,
-                    )?)
+                    let sink = Sink::to_file(file, self.is_compressed());
+                    Box::new(vec![CsvFile::new(schema, sink, path)?])
                 }
             }
             (Place::Database, Some(target)) => {
@@ -404,7 +404,7 @@ fn kept(
     }
     let operations = analysis.operations.iter();
     let outliers = operations.flat_map(|operation| {
-        let of = (operation.communicator, operation.operation.to_string());
+        let of = (operation.communicator, operation.operation.clone());
         let outliers = operation.outliers.iter();
         outliers.map(move |outlier| (of.0, of.1.clone(), outlier.sequence))
     });

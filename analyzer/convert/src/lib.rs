@@ -16,6 +16,7 @@ mod parquet;
 mod perfetto;
 mod sink;
 mod sqlite;
+mod table_files;
 pub mod tables;
 mod target;
 mod write;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -25,10 +25,9 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
 use rayon::prelude::*;
 
 use crate::error::ExportError;
-use crate::tables::WriteTables;
+use crate::table_files::TableFile;
 use crate::tables::batch::{Batch, ColumnCells, Values};
 use crate::tables::schema::{Kind, TableSchema};
-use crate::target;
 
 /// Rows of a row group, about.
 const GROUP_ROWS: usize = 1 << 20;
@@ -37,13 +36,8 @@ const PAGE_ROWS: usize = 1 << 15;
 /// Bytes of the header of a page, about, at most.
 const MOST_BYTES_OF_HEADER: usize = 256;
 
-/// Writes tables as Parquet files.
-pub(crate) struct ParquetTables {
-    tables: Vec<TableFile>,
-}
-
-/// The file of a table.
-struct TableFile {
+/// A table as a Parquet file.
+pub(crate) struct ParquetFile {
     schema: &'static TableSchema,
     path: PathBuf,
     writer: SerializedFileWriter<File>,
@@ -133,64 +127,10 @@ impl PageWriter for Pages {
     }
 }
 
-impl ParquetTables {
-    /// Writes all tables to files in a directory.
-    ///
-    /// # Errors
-    /// [`ExportError`] if a file cannot be created.
-    pub(crate) fn in_directory(
-        directory: &Path,
-        tables: &[&'static TableSchema],
-    ) -> Result<Self, ExportError> {
-        let files = tables.iter().map(|schema| {
-            let path = directory.join(format!("{}.parquet", schema.name));
-            TableFile::new(schema, target::create(&path)?, path)
-        });
-        Ok(Self {
-            tables: files.collect::<Result<_, _>>()?,
-        })
-    }
+impl TableFile for ParquetFile {
+    const END: &'static str = ".parquet";
 
-    /// Writes one table to a file.
-    ///
-    /// # Errors
-    /// [`ExportError`] if that fails.
-    pub(crate) fn in_file(
-        file: File,
-        path: &Path,
-        schema: &'static TableSchema,
-    ) -> Result<Self, ExportError> {
-        Ok(Self {
-            tables: vec![TableFile::new(schema, file, path.to_owned())?],
-        })
-    }
-}
-
-impl WriteTables for ParquetTables {
-    fn wants(&self, table: &str) -> bool {
-        self.tables.iter().any(|of| of.schema.name == table)
-    }
-
-    fn write(&mut self, batch: &Batch) -> Result<(), ExportError> {
-        let mut tables = self.tables.iter_mut();
-        let Some(table) = tables.find(|table| table.schema == batch.schema) else {
-            return Ok(());
-        };
-        let written = table.write(batch);
-        written.map_err(|error| table.failed(error))
-    }
-
-    fn finish(self: Box<Self>) -> Result<(), ExportError> {
-        for mut table in self.tables {
-            let ended = table.end_group().and_then(|()| table.writer.finish());
-            ended.map_err(|error| table.failed(error))?;
-        }
-        Ok(())
-    }
-}
-
-impl TableFile {
-    fn new(schema: &'static TableSchema, file: File, path: PathBuf) -> Result<Self, ExportError> {
+    fn begin(schema: &'static TableSchema, file: File, path: PathBuf) -> Result<Self, ExportError> {
         let failed = |error: ParquetError| ExportError::format(&path, error);
         let columns = schema.columns.iter().map(|column| {
             let (physical, logical) = match column.kind {
@@ -246,6 +186,22 @@ impl TableFile {
         })
     }
 
+    fn schema(&self) -> &'static TableSchema {
+        self.schema
+    }
+
+    fn write(&mut self, batch: &Batch) -> Result<(), ExportError> {
+        let written = self.write_rows(batch);
+        written.map_err(|error| self.failed(error))
+    }
+
+    fn finish(mut self) -> Result<(), ExportError> {
+        let ended = self.end_group().and_then(|()| self.writer.finish());
+        ended.map(|_| ()).map_err(|error| self.failed(error))
+    }
+}
+
+impl ParquetFile {
     fn failed(&self, error: ParquetError) -> ExportError {
         match error {
             ParquetError::External(source) => match source.downcast::<std::io::Error>() {
@@ -256,7 +212,7 @@ impl TableFile {
         }
     }
 
-    fn write(&mut self, batch: &Batch) -> Result<(), ParquetError> {
+    fn write_rows(&mut self, batch: &Batch) -> Result<(), ParquetError> {
         if self.columns.is_empty() {
             let described = self.writer.schema_descr().columns();
             let new = |column: &ColumnDescPtr| ColumnChunk::new(column, &self.properties);
@@ -338,25 +294,26 @@ mod tests {
 
     use super::*;
     use crate::tables::schema::PASSES;
+    use crate::target;
 
     #[test]
     fn rows_of_several_groups_are_read_back_with_those_that_have_no_value() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("passes.parquet");
         let file = target::create(&path).unwrap();
-        let mut tables = ParquetTables::in_file(file, &path, &PASSES).unwrap();
+        let mut table = ParquetFile::begin(&PASSES, file, path.clone()).unwrap();
         let mut batch = Batch::new(&PASSES);
         let n_rows = GROUP_ROWS as i64 + 70_000;
         for row in 0..n_rows {
             batch.int(row / 3).int(row % 64).int(1).int(2).int(0);
             batch.maybe((row % 2 == 0).then_some(-row)).null();
             if batch.n_rows() == 9_000 {
-                tables.write(&batch).unwrap();
+                table.write(&batch).unwrap();
                 batch.clear();
             }
         }
-        tables.write(&batch).unwrap();
-        Box::new(tables).finish().unwrap();
+        table.write(&batch).unwrap();
+        table.finish().unwrap();
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         assert_eq!(reader.metadata().num_row_groups(), 2);
         let mut row = 0;

@@ -69,9 +69,10 @@ impl Target {
         if there.is_file() {
             let begin =
                 beginning(&self.path).map_err(|error| ExportError::io(&self.path, error))?;
-            return match is_beginning(&begin) {
-                true => Ok(()),
-                false => Err(foreign("it begins otherwise".to_owned())),
+            return if is_beginning(&begin) {
+                Ok(())
+            } else {
+                Err(foreign("it begins otherwise".to_owned()))
             };
         }
         if !there.is_dir() {

@@ -90,13 +90,13 @@ impl<'a, 't> InOrder<'a, 't> {
             .map(|at| at.map_or(0, |at| buffer.instances[at].ends[0] as usize));
         let calls = &mut buffer.calls[from..to];
         let known = calls.get(charged.slot as usize);
-        let place = match known.is_some_and(|call| call.slot == charged.slot) {
-            true => charged.slot as usize,
-            false => match calls.binary_search_by_key(&charged.slot, |call| call.slot) {
-                Ok(place) => place,
-                // Of a rank that is not wanted.
-                Err(_) => return,
-            },
+        let place = if known.is_some_and(|call| call.slot == charged.slot) {
+            charged.slot as usize
+        } else if let Ok(place) = calls.binary_search_by_key(&charged.slot, |call| call.slot) {
+            place
+        } else {
+            // Of a rank that is not wanted.
+            return;
         };
         let call = &mut calls[place];
         let before = call.cause().map(|number| self.causes[number as usize]);

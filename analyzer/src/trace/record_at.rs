@@ -75,7 +75,7 @@ pub enum CallOrder {
 }
 
 impl CallOrder {
-    /// A number by which the orders of calls of one communicator are told apart.
+    /// The number of this order of calls among those of its communicator.
     pub(crate) fn number(self) -> u32 {
         match self {
             Self::Application => 0,

@@ -27,7 +27,7 @@ use collbench_instrument::{
     Clock, ExchangeSettings, Form, LauncherRank, Layers, Settings, clock_of_name, directory,
     environment_of, is_launcher,
 };
-use collbench_text::man;
+use collbench_text::{man, quantity};
 use collbench_version::{Mismatch, VERSION, mismatch, version_of_library};
 
 use crate::compact::compact_recorded;
@@ -635,48 +635,12 @@ fn parse_keep(text: &str) -> Result<u64, String> {
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {
-    const LEAST: u64 = 64 << 10;
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match text[digits.len()..]
-        .to_ascii_lowercase()
-        .trim_end_matches('b')
-        .trim_end_matches('i')
-    {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        unit => return Err(format!("unit {unit:?}: expected k, M, G or T")),
-    };
-    let number: u64 = digits
-        .parse()
-        .map_err(|_| format!("{digits:?}: expected a whole number"))?;
-    match number.checked_mul(1 << shift) {
-        Some(bytes) if bytes >= LEAST => Ok(bytes),
-        _ => Err("expected 64k or more".to_owned()),
-    }
+    quantity::parse_size(text, (64 << 10, "64k"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_read_as_people_write_them() {
-        for (text, bytes) in [
-            ("65536", 65536),
-            ("64k", 65536),
-            ("1MB", 1 << 20),
-            ("3MiB", 3 << 20),
-            ("2G", 2 << 30),
-        ] {
-            assert_eq!(parse_size(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "k", "12", "1 MB", "-1M", "1X", "99999999999T"] {
-            assert!(parse_size(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn the_command_line_is_used_unchanged() {

@@ -156,6 +156,34 @@ pub fn file_size(bytes: u64) -> String {
     }
 }
 
+/// A size in bytes as people write it, in powers of 1024: `65536`, `64k`, `1MB`, `3MiB`; `least` is the least that is
+/// accepted, and how that is written.
+///
+/// # Errors
+/// What was expected.
+pub fn parse_size(text: &str, (least, least_text): (u64, &str)) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..]
+        .to_ascii_lowercase()
+        .trim_end_matches('b')
+        .trim_end_matches('i')
+    {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        unit => return Err(format!("unit {unit:?}: expected k, M, G or T")),
+    };
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("{digits:?}: expected a whole number"))?;
+    match number.checked_mul(1 << shift) {
+        Some(bytes) if bytes >= least => Ok(bytes),
+        _ => Err(format!("expected {least_text} or more")),
+    }
+}
+
 /// A payload in few characters, in powers of 1024: `8`, `64k`, `127M`.
 #[must_use]
 pub fn short_bytes(bytes: u64) -> String {
@@ -257,6 +285,22 @@ pub fn fine_percent(part: u64, whole: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, bytes) in [
+            ("65536", 65536),
+            ("64k", 65536),
+            ("1MB", 1 << 20),
+            ("3MiB", 3 << 20),
+            ("2G", 2 << 30),
+        ] {
+            assert_eq!(parse_size(text, (64 << 10, "64k")), Ok(bytes), "{text}");
+        }
+        for text in ["", "k", "12", "1 MB", "-1M", "1X", "99999999999T"] {
+            assert!(parse_size(text, (64 << 10, "64k")).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_lower_bound_is_never_more_than_the_part() {

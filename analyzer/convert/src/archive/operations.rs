@@ -20,9 +20,10 @@ pub(super) fn region(operation: Operation) -> Region<'static> {
 
 /// The region of calls that complete operations.
 pub(super) fn completing_region(by: CompletingCall) -> Region<'static> {
-    let role = match by.ends_access() {
-        true => RegionRole::FileIo,
-        false => RegionRole::PointToPoint,
+    let role = if by.ends_access() {
+        RegionRole::FileIo
+    } else {
+        RegionRole::PointToPoint
     };
     mpi(by.name(), role)
 }
@@ -97,10 +98,13 @@ pub(super) fn transferred(operation: Operation, part: Part) -> [u64; 2] {
     let each = own.saturating_mul(part.n_peers);
     let of_peers = part.of_peers.unwrap_or(0);
     match operation.blocking() {
-        Operation::Bcast | Operation::Scatter | Operation::Scatterv => match part.is_root {
-            true => [own, 0],
-            false => [0, own],
-        },
+        Operation::Bcast | Operation::Scatter | Operation::Scatterv => {
+            if part.is_root {
+                [own, 0]
+            } else {
+                [0, own]
+            }
+        }
         Operation::Gather | Operation::Gatherv if part.is_root => [own, of_peers],
         Operation::Reduce if part.is_root => [own, own],
         Operation::Gather | Operation::Gatherv | Operation::Reduce => [own, 0],

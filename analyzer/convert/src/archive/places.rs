@@ -7,7 +7,7 @@ use crate::facts::Facts;
 /// Ranks without a file that are defined nevertheless, at most: a damaged number of ranks must not cost memory. Calls of ranks
 /// behind them are left out.
 const MOST_WITHOUT_FILE: usize = 1 << 16;
-/// Threads of a rank that are told apart, at most, for the same reason. Others are the last one.
+/// Threads of a rank that have a location each, at most, for the same reason. Calls of further threads are at the last location.
 const MOST_THREADS: u32 = 1 << 10;
 
 /// The threads of all ranks.

@@ -11,7 +11,7 @@ use collbench_files::guard_mappings;
 use collbench_report::command::{
     Alignment, METHOD, SelectionOptions, progress_bar, seconds, show_progress,
 };
-use collbench_text::{man, output};
+use collbench_text::{man, output, quantity};
 
 /// Exit status: the trace is damaged or incomplete, and was exported as far as possible.
 const INCOMPLETE: u8 = 3;
@@ -70,7 +70,7 @@ struct Options {
     #[arg(long)]
     force: bool,
 
-    /// Size of a Perfetto trace, at most, in bytes, or with K, M or G: beyond, instances are left out evenly, but not the
+    /// Size of a Perfetto trace, at most: beyond, instances are left out evenly, but not the
     /// outliers. The page of Perfetto opens some 500 MB
     #[arg(long, value_name = "SIZE", default_value = "400M", value_parser = size)]
     max_size: u64,
@@ -127,24 +127,8 @@ fn to(text: &str) -> Result<To, String> {
     }
 }
 
-/// A size in bytes.
 fn size(text: &str) -> Result<u64, String> {
-    let (digits, unit) = match text.strip_suffix(['K', 'M', 'G']) {
-        Some(digits) => (digits, &text[digits.len()..]),
-        None => (text, ""),
-    };
-    let factor = match unit {
-        "K" => 1_000,
-        "M" => 1_000_000,
-        "G" => 1_000_000_000,
-        _ => 1,
-    };
-    let size = digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|n| n.checked_mul(factor));
-    let expected = || "expected at least 1M, such as 400M".to_owned();
-    size.filter(|&n| n >= 1_000_000).ok_or_else(expected)
+    quantity::parse_size(text, (1_000_000, "1M"))
 }
 
 impl Options {
