@@ -32,7 +32,7 @@ const MAX_ROUNDS: u32 = 6;
 const FIRST_HOLD: u64 = 4;
 /// Most blocks of a candidate in a round.
 const MAX_TURNS: u32 = 8;
-/// One that was worse must be better in that many calls to be a surprise.
+/// One that was worse must be better in that many calls to be a surprise, if it is not far better.
 const SURPRISING_CALLS: usize = 4;
 /// A candidate that took that many times as long as the one in use is not tried again after a change before its calls fit
 /// what may be spent.
@@ -410,8 +410,8 @@ impl Controller {
         totals && (least || !self.options.waits_for_all)
     }
 
-    /// Whether one that was certainly worse took less in each of its calls than the candidate in use in the same plan: what
-    /// is known of them is no longer true.
+    /// Whether one that was certainly worse took less in each of its calls than the candidate in use in the same plan, or
+    /// far less in few: what is known of them is no longer true.
     fn is_surprised(&self, figures: &Figures) -> bool {
         if self.options.is_crowded {
             // So few calls are apart by chance.
@@ -424,7 +424,10 @@ impl Controller {
         let by_least = self.options.waits_for_all;
         let is_worse = |nth: &usize| self.candidates[*nth].standing == Standing::Worse;
         let mut worse = (0..self.candidates.len()).filter(is_worse);
-        worse.any(|nth| of_plan.is_apart(nth, self.in_use, by_least, SURPRISING_CALLS))
+        worse.any(|nth| {
+            of_plan.is_apart(nth, self.in_use, by_least, SURPRISING_CALLS)
+                || of_plan.is_far_better(nth, self.in_use, by_least, None)
+        })
     }
 
     /// Forgets what is known of other candidates.
@@ -443,9 +446,10 @@ impl Controller {
         let in_use_ns = self.candidates[self.in_use].total_ns;
         for candidate in &mut self.candidates {
             // What others take is not known any more: they have first calls again, but for those that took very
-            // much longer.
+            // much longer in the same plan, and took longer than the one in use takes now.
             let times = candidate.total_ns.zip(in_use_ns);
-            let relative = times.map(|(time, in_use)| time / in_use);
+            let known = candidate.relative.zip(times);
+            let relative = known.map(|(then, (time, in_use))| then.min(time / in_use));
             candidate.relative = relative.filter(|relative| *relative > FAR_WORSE);
             candidate.rounds = 0;
             candidate.left_at = None;

@@ -183,7 +183,7 @@ fn quantile(n: usize) -> f64 {
 }
 
 /// In how many orders `n` and `m` equal things can be mixed.
-fn ways_to_mix(n: usize, m: usize) -> f64 {
+pub(crate) fn ways_to_mix(n: usize, m: usize) -> f64 {
     (1..=m).map(|nth| (n + nth) as f64 / nth as f64).product()
 }
 

@@ -217,6 +217,29 @@ fn a_change_is_noticed_within_200_calls_and_a_late_process_is_none() {
 }
 
 #[test]
+fn a_change_among_times_of_a_busy_machine_is_found_when_what_the_other_took_is_less() {
+    for seed in 0..200 {
+        let mut world = World::of(&[], seed);
+        // At first all takes up to seven times as long, for a while at a time; then all is quiet; then links change.
+        let busy = move |nth: u64| match nth < 300 {
+            true => 1.0 + 6.0 * Random::of(&[seed, nth / 20]).unit(),
+            false => 1.0,
+        };
+        world.times = Box::new(move |of, nth| match (of, nth < 320) {
+            (0, true) | (1, false) => 2e6 * busy(nth),
+            _ => 16e6 * busy(nth),
+        });
+        let run = world.run(World::options(2, seed), 2_000);
+        assert_eq!(
+            run.in_use_at(2_000),
+            1,
+            "seed {seed}: {:?}",
+            run.decisions.last()
+        );
+    }
+}
+
+#[test]
 fn a_program_with_a_period_of_7_calls_finds_what_any_other_finds() {
     for seed in 0..100 {
         let mut world = World::of(&[3e6, 2.4e6], seed);
