@@ -30,7 +30,7 @@ import json, os, pathlib, shutil, subprocess, sys, time
 
 commands, trace, name, runs = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 out = trace.with_name(f"{name}.out")
-formats = ["parquet", "csv", "sqlite", "perfetto"] + (["otf2"] if "otf2" in os.environ.get("FORMATS", "otf2") else [])
+formats = ["parquet", "csv", "sqlite", "perfetto", "goal"] + (["otf2"] if "otf2" in os.environ.get("FORMATS", "otf2") else [])
 measured = {of: [] for of in ["analysis"] + formats}
 sizes = {}
 

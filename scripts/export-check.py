@@ -6,7 +6,8 @@ A TRACE may be followed by options that select a part, with colons: trace::--ran
 Each trace is exported in each format, with 1 and with 3 threads; the bytes must be the same. Each export is read by programs of
 others - Python's csv and sqlite3, pandas, polars, DuckDB, Perfetto's own definition of its format, OTF2's reader for Python - and calls,
 instances, payload, times and waits, by operation and by rank, must be those of analysis.json. The rules by which Perfetto reads a
-trace are applied as well. Readers that are not installed are named, and fail the check if CI is set; with --python-alone, none is wanted but Python's
+trace are applied as well. A schedule in GOAL is parsed and carried out to the end; its messages must be those of the tables, and
+what is between them the time outside of collectives. Readers that are not installed are named, and fail the check if CI is set; with --python-alone, none is wanted but Python's
 own.
 """
 import collections
@@ -15,12 +16,14 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
 
+FORMATS = ("csv", "parquet", "sqlite", "perfetto", "otf2", "goal")
 csv.field_size_limit(1 << 28)
 missing = set()
 
@@ -294,6 +297,135 @@ def check_otf2(trace, path, document):
         fail(trace, "otf2: calls by operation and rank", found, calls)
 
 
+NUMBER, LABEL = r"[0-9]+", r"[a-zA-Z][a-zA-Z0-9_]*"
+GOAL_LINES = [(kind, re.compile(rf"[ \t]*{pattern}[ \t]*")) for kind, pattern in (
+    ("calc", rf"({LABEL}): calc ({NUMBER})(?: cpu ({NUMBER}))?"),
+    ("send", rf"({LABEL}): send ({NUMBER})b to ({NUMBER}) tag ({NUMBER})(?: cpu ({NUMBER}))?"),
+    ("recv", rf"({LABEL}): recv ({NUMBER})b from ({NUMBER}) tag ({NUMBER})(?: cpu ({NUMBER}))?"),
+    ("requires", rf"({LABEL}) (i?requires) ({LABEL})"),
+    ("rank", rf"rank ({NUMBER}) \{{"),
+    ("end", "}"),
+    ("nothing", "(?://.*)?"),
+)]
+
+
+class Goal:
+    """A schedule, by the grammar of LogGOPSim's txt2bin."""
+
+    def __init__(self, trace, path):
+        self.trace, self.comments = trace, []
+        # By (rank, label): what it is, its numbers, and for which ends and begins of others it waits.
+        self.steps = {}
+        rank, done = None, set()
+        lines = path.read_text().splitlines()
+        if not (first := re.fullmatch(rf"num_ranks ({NUMBER})", lines[0])):
+            fail(trace, "goal: first line", lines[0], "num_ranks N")
+        for number, line in enumerate(lines[1:], 2):
+            kind, found = next(((k, m) for k, p in GOAL_LINES if (m := p.fullmatch(line))), (None, None))
+            is_inside = kind not in ("rank", "nothing")
+            if kind is None or (rank is None) == is_inside:
+                fail(trace, f"goal: line {number}", line, "a line of GOAL")
+            values = found.groups()
+            if kind == "rank":
+                rank = int(values[0])
+                if rank in done or rank >= int(first[1]):
+                    fail(trace, f"goal: line {number}", line, "each rank once")
+                done.add(rank)
+            elif kind == "end":
+                rank = None
+            elif kind == "nothing":
+                self.comments.append(line)
+            elif kind == "requires":
+                own, other = self.steps.get((rank, values[0])), self.steps.get((rank, values[2]))
+                if own is None or other is None:
+                    fail(trace, f"goal: line {number}", line, "labels of this rank that come before")
+                own[2 if values[1] == "requires" else 3].append((rank, values[2]))
+            else:
+                if (rank, values[0]) in self.steps:
+                    fail(trace, f"goal: line {number}", line, "a label that is new")
+                numbers = [int(value) for value in values[1:] if value is not None]
+                self.steps[(rank, values[0])] = (kind, numbers, [], [])
+        if rank is not None or len(done) != int(first[1]):
+            fail(trace, "goal: ranks", len(done), first[1])
+
+    def messages(self):
+        """As (sender, receiver, bytes); the two ends must find each other by sender, receiver and tag alone."""
+        ends = {"send": {}, "recv": {}}
+        for (rank, label), (kind, numbers, _, _) in self.steps.items():
+            if kind != "calc":
+                size, other, tag = numbers[:3]
+                key = (rank, other, tag) if kind == "send" else (other, rank, tag)
+                if key in ends[kind]:
+                    fail(self.trace, f"goal: two with one tag: {kind}", key, "one")
+                ends[kind][key] = (size, (rank, label))
+        sizes = [{key: of[0] for key, of in ends[kind].items()} for kind in ("send", "recv")]
+        if sizes[0] != sizes[1]:
+            fail(self.trace, "goal: messages without another end", dict(set(sizes[0].items()) ^ set(sizes[1].items())), {})
+        sender_of = {of[1]: ends["send"][key][1] for key, of in ends["recv"].items()}
+        return collections.Counter((key[0], key[1], size) for key, size in sizes[0].items()), sender_of
+
+    def run(self, sender_of):
+        """Carries everything out; what waits for itself never ends."""
+        # What begins waits for these to have begun or ended; what ends waits for these to have ended.
+        waits, followers = {}, collections.defaultdict(list)
+        for step, (kind, _, ends, begins) in self.steps.items():
+            begin, end = (step, "begin"), (step, "end")
+            before = {begin: [(of, "end") for of in ends] + [(of, "begin") for of in begins], end: [begin]}
+            if kind == "recv":
+                before[end].append((sender_of[step], "begin"))
+            for event, of in before.items():
+                waits[event] = len(of)
+                for other in of:
+                    followers[other].append(event)
+        ready, n_done = [event for event, n in waits.items() if n == 0], 0
+        while ready:
+            event, n_done = ready.pop(), n_done + 1
+            for other in followers[event]:
+                waits[other] -= 1
+                if waits[other] == 0:
+                    ready.append(other)
+        if n_done != len(waits):
+            fail(self.trace, "goal: steps that never end", len(waits) - n_done, 0)
+
+
+def check_goal(trace, path, tables):
+    goal = Goal(trace, path)
+    found, sender_of = goal.messages()
+    goal.run(sender_of)
+    rows = lambda name: csv.DictReader(open(tables / f"{name}.csv", newline="", encoding="utf-8"))
+    state = {of["instance"]: of["state"] for of in rows("instances")}
+    recorded, with_messages = collections.Counter(), set()
+    for of in rows("messages"):
+        with_messages.add(of["instance"])
+        if state[of["instance"]] == "complete" and of["sender"] != of["receiver"]:
+            recorded[(int(of["sender"]), int(of["receiver"]), max(int(of["bytes"]), 1))] += 1
+    others = [line for line in goal.comments if re.search("named|spanning tree|usual algorithm", line)]
+    # An algorithm adds messages to those that were recorded.
+    if recorded - found or (found != recorded and not others):
+        fail(trace, "goal: messages by sender, receiver and bytes", found - recorded, recorded - found)
+    if others:
+        return
+    # Between its first and its last call with messages a rank computes, or is in calls with messages.
+    begin, threads, inside, last, overlaps = None, set(), collections.Counter(), {}, set()
+    for of in rows("calls"):
+        enter = int(of["enter_ns"])
+        begin = enter if begin is None else min(begin, enter)
+        threads.add((of["rank"], of["thread"]))
+        if of["initiated_ns"] or not of["leave_ns"]:
+            overlaps.add(of["rank"])
+        elif of["instance"] in with_messages and state[of["instance"]] == "complete":
+            before = last.get(of["rank"], (enter, enter))
+            inside[of["rank"]] += before[1] - before[0] if before[0] <= enter else 0
+            last[of["rank"]] = (enter, int(of["leave_ns"]))
+    for rank, (enter, _) in last.items():
+        if rank in overlaps or (rank, "1") in threads:
+            continue
+        of_rank = [of for key, of in goal.steps.items() if key[0] == int(rank)]
+        computed = sum(numbers[0] for kind, numbers, _, _ in of_rank if kind == "calc")
+        if computed != enter - begin - inside[rank]:
+            fail(trace, f"goal: computing of rank {rank}, ns", computed, enter - begin - inside[rank])
+
+
 def digest(path):
     """Of a file, or of all files of a directory, by name."""
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
@@ -308,7 +440,9 @@ def check(commands, trace, folder, selection):
     analyze = run(commands / "collbench-analyze", "--format", "json", "--full", "--no-pictures", *selection, trace)
     document = json.loads(analyze.stdout)
     outputs = {}
-    for name in ("csv", "parquet", "sqlite", "perfetto", "otf2"):
+    # A part of the ranks would wait for the others for ever.
+    formats = [name for name in FORMATS if name != "goal" or "--ranks" not in selection]
+    for name in formats:
         digests = []
         for threads in (1, 3):
             output = folder / f"{name}-{threads}"
@@ -336,6 +470,8 @@ def check(commands, trace, folder, selection):
         compare(trace, "polars", of_polars(polars, outputs["parquet"]), document)
     check_perfetto(trace, outputs["perfetto"], document)
     check_otf2(trace, outputs["otf2"], document)
+    if "goal" in formats:
+        check_goal(trace, outputs["goal"], outputs["csv"])
     n_calls = sum(of["calls"] for of in document["ranks"])
     print(f"{trace}: {n_calls} calls, the same in all formats", flush=True)
 

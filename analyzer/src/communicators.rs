@@ -212,6 +212,12 @@ pub struct Communicators {
 }
 
 impl Communicators {
+    /// How many spanning trees of our own there are.
+    #[must_use]
+    pub fn n_own_trees(&self) -> u32 {
+        self.trees.list.len() as u32
+    }
+
     /// The name of a spanning tree of our own, and what it is, by its number; `None` for one whose ranks
     /// are threads.
     #[must_use]

@@ -12,6 +12,7 @@ use crate::archive::{self, ArchiveWriter};
 use crate::csv::CsvFile;
 use crate::error::ExportError;
 use crate::facts::Facts;
+use crate::goal::GoalWriter;
 use crate::parquet::ParquetFile;
 use crate::perfetto::{Kept, Limit, PerfettoTrace};
 use crate::sink::Sink;
@@ -35,6 +36,8 @@ pub enum Format {
     Perfetto,
     /// An archive in the Open Trace Format 2.
     Otf2,
+    /// A schedule in GOAL.
+    Goal,
 }
 
 /// What is written, and where.
@@ -83,6 +86,9 @@ pub enum UsageError {
     /// Not the name of a file or directory.
     #[error("-o {0}: expected the name of a new file or directory")]
     Output(String),
+    /// Other ranks would wait for those for ever.
+    #[error("--ranks: --to goal needs the calls of all ranks; leave --ranks out")]
+    Ranks,
     /// Tables have them anyway.
     #[error("--messages: only for --to otf2; other formats have the messages anyway")]
     Messages,
@@ -114,16 +120,19 @@ enum Place {
     Perfetto,
     /// To an archive, which is a directory.
     Archive,
+    /// A schedule to a file.
+    Schedule,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Parquet,
         Self::Csv,
         Self::Sqlite,
         Self::Perfetto,
         Self::Otf2,
+        Self::Goal,
     ];
 
     /// Its name on the command line.
@@ -135,6 +144,7 @@ impl Format {
             Self::Sqlite => "sqlite",
             Self::Perfetto => "perfetto",
             Self::Otf2 => "otf2",
+            Self::Goal => "goal",
         }
     }
 
@@ -143,7 +153,7 @@ impl Format {
         match self {
             Self::Parquet => |name| has_table(name, ParquetFile::END),
             Self::Csv => |name| has_table(name, CsvFile::END),
-            Self::Sqlite | Self::Perfetto => |_| false,
+            Self::Sqlite | Self::Perfetto | Self::Goal => |_| false,
             Self::Otf2 => archive::is_known,
         }
     }
@@ -179,6 +189,9 @@ impl How {
         if self.messages && self.format != Format::Otf2 {
             return Err(UsageError::Messages);
         }
+        if self.format == Format::Goal && !self.options.selection.ranks.is_empty() {
+            return Err(UsageError::Ranks);
+        }
         let is_stream = matches!(self.format, Format::Csv | Format::Perfetto);
         if self.is_stdout() && !is_stream {
             return Err(UsageError::Stdout(format));
@@ -187,6 +200,7 @@ impl How {
             Format::Sqlite => return Ok(Place::Database),
             Format::Perfetto => return Ok(Place::Perfetto),
             Format::Otf2 => return Ok(Place::Archive),
+            Format::Goal => return Ok(Place::Schedule),
             Format::Csv => self.is_stdout() || name.ends_with(".csv") || name.ends_with(".gz"),
             Format::Parquet => name.ends_with(".parquet"),
         };
@@ -245,6 +259,10 @@ impl How {
             (_, None) => {
                 let why = format!("{} is no stream", self.format.name());
                 return Err(ExportError::format(&self.output, why));
+            }
+            (Place::Schedule, Some(target)) => {
+                let sink = Sink::to_file(target.create()?, self.is_compressed());
+                return Ok(Box::new(GoalWriter::new(sink, target.partial(), facts)));
             }
             (Place::Archive, Some(target)) => {
                 target.create_directory()?;

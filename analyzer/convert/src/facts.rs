@@ -7,6 +7,7 @@ use collbench_analyzer::Prepared;
 use collbench_analyzer::results::CallSiteSummary;
 use collbench_analyzer::rows::call_sites;
 use collbench_clocks::timestamp::Timestamp;
+use collbench_formats::tree::Wrappers;
 
 /// Ranks, hosts and communicators of a trace.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Facts {
     pub(crate) entries: Arc<[String]>,
     /// The places in the program from which collectives are called; functions and lines are not known yet.
     pub(crate) sites: Vec<CallSiteSummary>,
+    /// Spanning trees of our own, by number; `None` for those whose ranks are threads.
+    pub(crate) own_trees: Vec<Option<Wrappers>>,
 }
 
 /// What is known of a rank.
@@ -79,6 +82,9 @@ impl Facts {
                 .map(|entry| entry.name.clone())
                 .collect(),
             sites: call_sites(run),
+            own_trees: (0..communicators.n_own_trees())
+                .map(|number| communicators.own_tree(number).map(|(_, tree)| tree.clone()))
+                .collect(),
         }
     }
 }

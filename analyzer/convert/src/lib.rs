@@ -1,8 +1,8 @@
 //! A trace in formats that other programs open.
 //!
 //! [`export`] analyses a trace and, while it does so, writes each instance with its calls, waits, causes and messages: as
-//! [tables], which are files of Parquet or comma-separated values, or a database of SQLite; as a timeline for Perfetto; or as an
-//! archive in the Open Trace Format 2. Times are on the common time of all
+//! [tables], which are files of Parquet or comma-separated values, or a database of SQLite; as a timeline for Perfetto; as an
+//! archive in the Open Trace Format 2; or as a schedule in GOAL for simulators. Times are on the common time of all
 //! hosts, in ns since the start of the run. What is not known is left out, never 0. The same trace gives the same bytes, whatever
 //! the number of threads.
 #![forbid(unsafe_code)]
@@ -12,6 +12,7 @@ mod csv;
 mod error;
 mod export;
 mod facts;
+mod goal;
 mod parquet;
 mod perfetto;
 mod sink;

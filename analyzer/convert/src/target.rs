@@ -190,10 +190,16 @@ fn beginning(path: &Path) -> io::Result<Vec<u8>> {
 /// Bytes by which an export is known.
 const MOST_BYTES_OF_BEGINNING: u64 = 512;
 
-/// Whether a file that begins so may be an export: it is empty, Parquet, a database of SQLite, compressed, a Perfetto trace, or has
-/// the names of columns of a table in its first line.
+/// Whether a file that begins so may be an export: it is empty, Parquet, a database of SQLite, compressed, a Perfetto trace, a
+/// schedule in GOAL, or has the names of columns of a table in its first line.
 fn is_beginning(begin: &[u8]) -> bool {
-    const OF_FILES: [&[u8]; 4] = [b"PAR1", b"SQLite format 3\0", b"\x1f\x8b", b"\x0a"];
+    const OF_FILES: [&[u8]; 5] = [
+        b"PAR1",
+        b"SQLite format 3\0",
+        b"\x1f\x8b",
+        b"\x0a",
+        b"num_ranks ",
+    ];
     let is_header = |table: &&TableSchema| {
         let names = table.columns.iter().map(|column| column.name);
         let names: Vec<&str> = names.collect();

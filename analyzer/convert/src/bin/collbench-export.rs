@@ -34,6 +34,8 @@ Examples:
       ten seconds of the run as a database
   collbench-export trace --to otf2 -o archive
       an archive for Vampir, Scalasca and otf2-print; needs the OTF2 library
+  collbench-export trace --to goal -o schedule.goal
+      computing and messages as a schedule for the simulators LogGOPSim and ATLAHS
 
 Exit status: 0 done; 1 failed; 2 usage; 3 the trace is damaged or incomplete (killed, no \
 MPI_Finalize, maximum size reached) and was exported as far as it goes.";
@@ -47,7 +49,7 @@ struct Options {
     #[arg(value_name = "TRACE", required_unless_present_any = ["completions", "man"])]
     trace: Option<PathBuf>,
 
-    /// What to write: parquet, csv, sqlite, perfetto or otf2; and, given again, only instances that begin before this time, in seconds since
+    /// What to write: parquet, csv, sqlite, perfetto, otf2 or goal; and, given again, only instances that begin before this time, in seconds since
     /// the start of the run
     #[arg(long, value_name = "FORMAT", value_parser = to,
         required_unless_present_any = ["completions", "man"])]
