@@ -1,12 +1,14 @@
 //! Tables as Parquet files.
 //!
 //! The columns of a row group are compressed while they are filled, several at a time, and put one behind the other when it is
-//! full: of a million rows no more is in memory than what stands in the file, and a page of each column.
+//! full. Until then their pages are in a file without a name: in memory is one page of each column.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -28,13 +30,12 @@ use crate::error::ExportError;
 use crate::table_files::TableFile;
 use crate::tables::batch::{Batch, ColumnCells, Values};
 use crate::tables::schema::{Kind, TableSchema};
+use crate::target;
 
 /// Rows of a row group, about.
 const GROUP_ROWS: usize = 1 << 20;
 /// Rows of a page of a column, at most.
-const PAGE_ROWS: usize = 1 << 15;
-/// Bytes of the header of a page, about, at most.
-const MOST_BYTES_OF_HEADER: usize = 256;
+const PAGE_ROWS: usize = 1 << 13;
 
 /// A table as a Parquet file.
 pub(crate) struct ParquetFile {
@@ -42,6 +43,8 @@ pub(crate) struct ParquetFile {
     path: PathBuf,
     writer: SerializedFileWriter<File>,
     properties: WriterPropertiesPtr,
+    /// Where the pages of the row group at hand are.
+    pages: Arc<PageFile>,
     /// The columns of the row group at hand; none where it has no rows yet.
     columns: Vec<ColumnChunk>,
     n_rows: usize,
@@ -55,10 +58,26 @@ struct ColumnChunk {
     texts: Vec<ByteArray>,
 }
 
-/// The pages of a column that were written, one behind the other: not in one piece, which would have to move while it grows.
-#[derive(Clone, Default)]
+/// The file in which pages are until their row group is full.
+#[derive(Debug)]
+struct PageFile {
+    file: File,
+    /// Where it ends, bytes.
+    end: AtomicU64,
+}
+
+/// A page in the file.
+#[derive(Debug, Clone, Copy)]
+struct PlaceOfPage {
+    begin: u64,
+    length: usize,
+}
+
+/// The pages of a column that were written.
+#[derive(Clone)]
 struct WrittenPages {
-    pages: Vec<Bytes>,
+    file: Arc<PageFile>,
+    places: Vec<PlaceOfPage>,
     n_bytes: u64,
 }
 
@@ -72,7 +91,10 @@ impl ChunkReader for WrittenPages {
     type T = PageReader;
 
     fn get_read(&self, start: u64) -> Result<PageReader, ParquetError> {
-        let mut reader = PageReader(self.pages.iter().cloned().collect());
+        let mut reader = PageReader {
+            file: Arc::clone(&self.file),
+            places: self.places.iter().copied().collect(),
+        };
         io::copy(&mut (&mut reader).take(start), &mut io::sink())?;
         Ok(reader)
     }
@@ -85,40 +107,50 @@ impl ChunkReader for WrittenPages {
     }
 }
 
-/// Reads pages one behind the other.
-struct PageReader(VecDeque<Bytes>);
+/// Reads the pages of a column one behind the other.
+struct PageReader {
+    file: Arc<PageFile>,
+    places: VecDeque<PlaceOfPage>,
+}
 
 impl Read for PageReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while let Some(page) = self.0.front_mut() {
-            if page.is_empty() {
-                self.0.pop_front();
+        while let Some(place) = self.places.front_mut() {
+            if place.length == 0 {
+                self.places.pop_front();
                 continue;
             }
-            let n = page.len().min(into.len());
-            into[..n].copy_from_slice(&page.split_to(n));
+            let n = place.length.min(into.len());
+            self.file.file.read_exact_at(&mut into[..n], place.begin)?;
+            place.begin += n as u64;
+            place.length -= n;
             return Ok(n);
         }
         Ok(0)
     }
 }
 
-/// Collects the pages of a column.
+/// Writes the pages of a column to the file.
 struct Pages {
     written: Arc<Mutex<WrittenPages>>,
+    buffer: Vec<u8>,
 }
 
 impl PageWriter for Pages {
     fn write_page(&mut self, page: CompressedPage) -> Result<PageWriteSpec, ParquetError> {
-        let mut bytes = Vec::with_capacity(page.compressed_size() + MOST_BYTES_OF_HEADER);
-        let mut sink = TrackedWrite::new(&mut bytes);
+        self.buffer.clear();
+        let mut sink = TrackedWrite::new(&mut self.buffer);
         let mut spec = SerializedPageWriter::new(&mut sink).write_page(page)?;
         sink.flush()?;
         drop(sink);
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = self.buffer.len();
+        let file = &written.file;
+        let begin = file.end.fetch_add(length as u64, Ordering::Relaxed);
+        file.file.write_all_at(&self.buffer, begin)?;
         spec.offset += written.n_bytes;
-        written.n_bytes += bytes.len() as u64;
-        written.pages.push(bytes.into());
+        written.n_bytes += length as u64;
+        written.places.push(PlaceOfPage { begin, length });
         Ok(spec)
     }
 
@@ -173,6 +205,10 @@ impl TableFile for ParquetFile {
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
         }
+        let mut pages = path.clone().into_os_string();
+        pages.push("-pages");
+        let pages = target::create_unnamed(Path::new(&pages));
+        let pages = pages.map_err(|error| ExportError::io(&path, error))?;
         let properties = Arc::new(properties.build());
         let writer = SerializedFileWriter::new(file, group, Arc::clone(&properties));
         let writer = writer.map_err(failed)?;
@@ -181,6 +217,10 @@ impl TableFile for ParquetFile {
             path,
             writer,
             properties,
+            pages: Arc::new(PageFile {
+                file: pages,
+                end: AtomicU64::new(0),
+            }),
             columns: Vec::new(),
             n_rows: 0,
         })
@@ -215,7 +255,8 @@ impl ParquetFile {
     fn write_rows(&mut self, batch: &Batch) -> Result<(), ParquetError> {
         if self.columns.is_empty() {
             let described = self.writer.schema_descr().columns();
-            let new = |column: &ColumnDescPtr| ColumnChunk::new(column, &self.properties);
+            let new =
+                |column: &ColumnDescPtr| ColumnChunk::new(column, &self.properties, &self.pages);
             self.columns = described.iter().map(new).collect();
         }
         let columns = self.columns.par_iter_mut().zip(&batch.columns);
@@ -242,16 +283,22 @@ impl ParquetFile {
             group.append_column(&*written, closed)?;
         }
         group.close()?;
+        self.pages.end.store(0, Ordering::Relaxed);
         self.n_rows = 0;
         Ok(())
     }
 }
 
 impl ColumnChunk {
-    fn new(column: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> Self {
-        let written = Arc::new(Mutex::new(WrittenPages::default()));
+    fn new(column: &ColumnDescPtr, properties: &WriterPropertiesPtr, file: &Arc<PageFile>) -> Self {
+        let written = Arc::new(Mutex::new(WrittenPages {
+            file: Arc::clone(file),
+            places: Vec::new(),
+            n_bytes: 0,
+        }));
         let pages = Pages {
             written: Arc::clone(&written),
+            buffer: Vec::new(),
         };
         Self {
             writer: get_column_writer(Arc::clone(column), Arc::clone(properties), Box::new(pages)),
@@ -294,7 +341,6 @@ mod tests {
 
     use super::*;
     use crate::tables::schema::PASSES;
-    use crate::target;
 
     #[test]
     fn rows_of_several_groups_are_read_back_with_those_that_have_no_value() {

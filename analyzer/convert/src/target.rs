@@ -178,6 +178,17 @@ pub(crate) fn create(path: &Path) -> Result<File, ExportError> {
     created.map_err(|error| ExportError::io(path, error))
 }
 
+/// A file for a while, which is gone when it is closed, also by a kill. `path`: where it may be for a moment.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn create_unnamed(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create_new(true).open(path)?;
+    fs::remove_file(path)?;
+    Ok(file)
+}
+
 /// The first bytes of a file.
 fn beginning(path: &Path) -> io::Result<Vec<u8>> {
     let mut begin = Vec::new();

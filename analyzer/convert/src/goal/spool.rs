@@ -1,9 +1,11 @@
 //! Texts of many ranks that are written at the same time, and read one after the other.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+use crate::target;
 
 /// Texts of all ranks together that are kept in memory, bytes; each rank's at least [`LEAST_TEXT`].
 const MOST_TEXT: usize = 32 << 20;
@@ -78,7 +80,7 @@ impl Spool {
         }
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(without_name(&self.path)?),
+            None => self.file.insert(target::create_unnamed(&self.path)?),
         };
         file.write_all(text.last.as_bytes())?;
         text.pieces.push(Piece {
@@ -113,14 +115,6 @@ impl Spool {
     }
 }
 
-/// A file that is gone when it is closed, also by a kill.
-fn without_name(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create_new(true).open(path)?;
-    fs::remove_file(path)?;
-    Ok(file)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +139,6 @@ mod tests {
             assert!(written == expected.as_bytes(), "rank {rank}");
         }
         assert!(spool.is_empty(2) && !spool.is_empty(1));
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }
