@@ -405,8 +405,8 @@ def check_goal(trace, path, tables):
         fail(trace, "goal: messages by sender, receiver and bytes", found - recorded, recorded - found)
     if others:
         return
-    # Between its first and its last call with messages a rank computes, or is in calls with messages.
-    begin, threads, inside, last, overlaps = None, set(), collections.Counter(), {}, set()
+    # Up to its last call with messages a rank computes, or is in calls with messages.
+    begin, threads, spans, overlaps = None, set(), collections.defaultdict(list), set()
     for of in rows("calls"):
         enter = int(of["enter_ns"])
         begin = enter if begin is None else min(begin, enter)
@@ -414,16 +414,18 @@ def check_goal(trace, path, tables):
         if of["initiated_ns"] or not of["leave_ns"]:
             overlaps.add(of["rank"])
         elif of["instance"] in with_messages and state[of["instance"]] == "complete":
-            before = last.get(of["rank"], (enter, enter))
-            inside[of["rank"]] += before[1] - before[0] if before[0] <= enter else 0
-            last[of["rank"]] = (enter, int(of["leave_ns"]))
-    for rank, (enter, _) in last.items():
+            spans[of["rank"]].append((enter, int(of["leave_ns"])))
+    for rank, of_rank in spans.items():
         if rank in overlaps or (rank, "1") in threads:
             continue
-        of_rank = [of for key, of in goal.steps.items() if key[0] == int(rank)]
-        computed = sum(numbers[0] for kind, numbers, _, _ in of_rank if kind == "calc")
-        if computed != enter - begin - inside[rank]:
-            fail(trace, f"goal: computing of rank {rank}, ns", computed, enter - begin - inside[rank])
+        expected_ns, left = 0, begin
+        for enter, leave in sorted(of_rank):
+            expected_ns += max(enter - left, 0)
+            left = max(left, leave)
+        steps = [of for key, of in goal.steps.items() if key[0] == int(rank)]
+        computed = sum(numbers[0] for kind, numbers, _, _ in steps if kind == "calc")
+        if computed != expected_ns:
+            fail(trace, f"goal: computing of rank {rank}, ns", computed, expected_ns)
 
 
 def digest(path):

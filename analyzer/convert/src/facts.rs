@@ -9,6 +9,10 @@ use collbench_analyzer::rows::call_sites;
 use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::tree::Wrappers;
 
+/// Ranks without a file that count nevertheless, at most: a damaged number of ranks must not cost memory. Calls of ranks behind
+/// them are left out.
+const MOST_WITHOUT_FILE: usize = 1 << 16;
+
 /// Ranks, hosts and communicators of a trace.
 #[derive(Debug)]
 pub(crate) struct Facts {
@@ -86,6 +90,16 @@ impl Facts {
                 .map(|number| communicators.own_tree(number).map(|(_, tree)| tree.clone()))
                 .collect(),
         }
+    }
+}
+
+impl Facts {
+    /// How many ranks there are, with those that there is no file of, since others count them.
+    pub(crate) fn n_ranks(&self) -> usize {
+        let last = self.ranks.keys().next_back();
+        let n_listed = last.map_or(0, |rank| *rank as usize + 1);
+        let most = self.ranks.len() + MOST_WITHOUT_FILE;
+        n_listed.max(self.world_size as usize).min(most)
     }
 }
 

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use collbench_analyzer::rows::{
     AnalysisOfRows, CallRow, InstanceState, InstanceWithCalls, MOST_PENDING, OperationRow, Rows,
 };
+use collbench_formats::CompletingCall;
 use collbench_text::quantity;
 
 use crate::error::ExportError;
@@ -26,8 +27,6 @@ use instance::{MessageFinder, Origin};
 use rank::{Deed, Event, Rank};
 use spool::Spool;
 
-/// Ranks without a file that are written nevertheless, at most: a damaged number of ranks must not cost memory.
-const MOST_WITHOUT_FILE: usize = 1 << 16;
 /// Tags begin again at 0 behind this one: simulators may keep them in 31 bits.
 const MOST_TAGS: u32 = 1 << 31;
 
@@ -64,10 +63,7 @@ pub(crate) struct GoalWriter {
 impl GoalWriter {
     /// To a file.
     pub(crate) fn new(sink: Sink, path: &Path, mut facts: Facts) -> Self {
-        let last = facts.ranks.keys().next_back();
-        let n_listed = last.map_or(0, |rank| *rank as usize + 1);
-        let most = facts.ranks.len() + MOST_WITHOUT_FILE;
-        let n_ranks = n_listed.max(facts.world_size as usize).min(most).max(1);
+        let n_ranks = facts.n_ranks();
         let mut spooled = path.as_os_str().to_owned();
         spooled.push("-ranks");
         Self {
@@ -157,7 +153,10 @@ impl GoalWriter {
                 call.thread,
                 begin,
             ));
-            if let Some((enter_ns, (_, thread))) = overlap.completing_ns.zip(overlap.completing) {
+            let completing = overlap.completing_ns.zip(overlap.completing);
+            // Who gives a request back does not wait.
+            let completing = completing.filter(|(_, (by, _))| *by != CompletingCall::RequestFree);
+            if let Some((enter_ns, (_, thread))) = completing {
                 let complete = Deed::Complete(number);
                 rank.add(event(enter_ns, left_ns(call), thread, complete));
             }
@@ -166,7 +165,9 @@ impl GoalWriter {
 
     /// Writes what was entered before some time; `None`: all.
     fn write_until(&mut self, until_ns: Option<i64>) -> Result<(), ExportError> {
-        self.written_ns = until_ns.unwrap_or(i64::MAX).max(self.written_ns);
+        let last_ns = self.ranks.iter().filter_map(Rank::last_pending_ns).max();
+        let written_ns = until_ns.or(last_ns).unwrap_or(i64::MIN);
+        self.written_ns = self.written_ns.max(written_ns);
         for (number, rank) in self.ranks.iter_mut().enumerate() {
             rank.write_until(until_ns, self.spool.text(number));
             let put = self.spool.put_away(number);

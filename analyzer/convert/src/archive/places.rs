@@ -4,10 +4,8 @@ use collbench_otf2::{Archive, LocationRef};
 
 use crate::facts::Facts;
 
-/// Ranks without a file that are defined nevertheless, at most: a damaged number of ranks must not cost memory. Calls of ranks
-/// behind them are left out.
-const MOST_WITHOUT_FILE: usize = 1 << 16;
-/// Threads of a rank that have a location each, at most, for the same reason. Calls of further threads are at the last location.
+/// Threads of a rank that have a location each, at most: a damaged number of threads must not cost memory. Calls of
+/// further threads are at the last location.
 const MOST_THREADS: u32 = 1 << 10;
 
 /// The threads of all ranks.
@@ -25,11 +23,7 @@ impl Places {
         let mut nowhere = None;
         let mut locations = Vec::new();
         let mut begins = vec![0];
-        let last = facts.ranks.keys().next_back();
-        let n_listed = last.map_or(0, |rank| *rank as usize + 1);
-        let most = facts.ranks.len() + MOST_WITHOUT_FILE;
-        let n_ranks = n_listed.max(facts.world_size as usize).min(most);
-        for rank in 0..n_ranks as u32 {
+        for rank in 0..facts.n_ranks() as u32 {
             let known = facts.ranks.get(&rank);
             let host = known.and_then(|of| hosts.get(of.host).copied());
             let host = host

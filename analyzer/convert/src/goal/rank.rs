@@ -85,6 +85,13 @@ impl Rank {
         self.pending.len()
     }
 
+    /// When the last of these was entered.
+    pub(super) fn last_pending_ns(&self) -> Option<i64> {
+        self.pending
+            .last_key_value()
+            .map(|((enter_ns, _), _)| *enter_ns)
+    }
+
     /// Writes the calls that were entered before some time; `None`: all.
     pub(super) fn write_until(&mut self, until_ns: Option<i64>, text: &mut String) {
         while let Some(first) = self.pending.first_entry()
