@@ -12,6 +12,7 @@ use collbench_viz::{
 
 use crate::pictures::title;
 use crate::words;
+use crate::words::export::{self, Format, Part};
 
 /// How to read the timelines.
 pub(crate) const CAPTION: &str = "When each rank was in an instance. Low and pale: it waits for others; high and dark: \
@@ -238,6 +239,7 @@ impl<'a> Instances<'a> {
                 .collect(),
             sites: sites(analysis, times).into_iter().map(Text::from).collect(),
             timeline: self.timeline(number, shown),
+            export: export::command(analysis, Part::Instance(number, shown), Format::Perfetto),
         }
     }
 
