@@ -200,3 +200,69 @@ fn a_perfetto_trace_stays_below_its_size_and_says_what_is_left_out() {
         "{part} of {whole}"
     );
 }
+
+#[test]
+fn the_command_beside_the_timeline_of_an_instance_exports_that_instance() {
+    let workspace = Workspace::new();
+    let work = workspace.join("it's $(touch harm) <b>");
+    fs::create_dir(&work).unwrap();
+    let trace = work.join("trace");
+    fs::rename(generated(&workspace, "inside_one_host"), &trace).unwrap();
+    let trace = trace.to_str().unwrap().to_owned();
+    let analyze = command("collbench-analyze");
+    run(&[analyze.to_str().unwrap(), &trace]).expect(0);
+    let page = fs::read_to_string(Path::new(&trace).join("report/index.html")).unwrap();
+    let commands = page.split("<pre><code>collbench-export ").skip(1);
+    let commands = commands.map(|rest| rest.split("</code>").next().unwrap());
+    let commands = commands.map(|words| {
+        let words = words.replace("&#39;", "'").replace("&#60;", "<");
+        words.replace("&#62;", ">").replace("&#38;", "&")
+    });
+    let of_instances = commands.filter(|words| words.contains("-o instance-"));
+    let of_instances: Vec<String> = of_instances.collect();
+    assert!(of_instances.len() > 10);
+    let exporter = command("collbench-export");
+    let in_shell = |words: &str| {
+        let script = format!("\"$0\" {words}");
+        let exporter = exporter.to_str().unwrap();
+        run_in(&work, &[], &["bash", "-c", &script, exporter]).expect(0);
+    };
+    in_shell(&of_instances[0]);
+    assert!(fs::metadata(work.join("instance-1.pftrace")).unwrap().len() > 100);
+    for (number, words) in (1..).zip(&of_instances).step_by(5) {
+        let as_csv = words.replace("--to perfetto", "--to csv");
+        in_shell(&as_csv.replace(".pftrace", ".csv"));
+        let csv = fs::read_to_string(work.join(format!("instance-{number}.csv"))).unwrap();
+        let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let head = lines.next().unwrap();
+        let column = |name| head.iter().position(|other| *other == name).unwrap();
+        let calls: Vec<Vec<&str>> = lines.collect();
+        // Those of one instance, which begins when the command says.
+        assert!(calls.len() > 1);
+        let instance = column("instance");
+        assert!(
+            calls
+                .iter()
+                .all(|call| call[instance] == calls[0][instance]),
+            "{words}"
+        );
+        let enters = calls
+            .iter()
+            .map(|call| call[column("enter_ns")].parse::<u64>().unwrap());
+        let from = words
+            .split("--from ")
+            .nth(1)
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap();
+        let from_ns = from.parse::<f64>().unwrap() * 1e9;
+        assert_eq!(enters.min(), Some(from_ns.round() as u64), "{words}");
+        let operation = format!("--operation {} ", calls[0][column("operation")]);
+        assert!(words.contains(&operation), "{words}");
+        let ranks: Vec<&str> = calls.iter().map(|call| call[column("rank")]).collect();
+        let all: Vec<String> = (0..calls.len()).map(|rank| rank.to_string()).collect();
+        assert_eq!(ranks, all, "{words}");
+    }
+    assert!(!work.join("harm").exists());
+}

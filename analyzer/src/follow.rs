@@ -277,6 +277,7 @@ steps = [
         let Analysis {
             trace: _,
             restriction: _,
+            alignment: _,
             looked_at: _,
             clock: _,
             phases: _,

@@ -55,6 +55,7 @@ async function withReport(name, check, { hash = '', ...options } = {}) {
 
 const inSight = (page) => page.locator('details.instance').filter({ visible: true });
 const heading = (page) => inSight(page).locator('h3');
+const idInSight = (page) => inSight(page).locator('.timeline').getAttribute('id');
 // The page hears of its new address some time after a click.
 const arriveSomewhere = async (page) => {
   await page.waitForURL(/#instance-\d+$/);
@@ -67,7 +68,7 @@ const arrive = async (page, number) => {
   await page.waitForURL(new RegExp(`#instance-${number}$`));
   await arriveSomewhere(page);
   assert.equal(await inSight(page).count(), 1);
-  assert.equal(await heading(page).getAttribute('id'), `instance-${number}`);
+  assert.equal(await idInSight(page), `instance-${number}`);
   const box = await heading(page).boundingBox();
   assert.ok(box.y >= 0 && box.y < 900, `in sight: ${box.y}`);
 };
@@ -93,7 +94,7 @@ const pointOn = async (page, selector, nth = 0) => {
 test('one instance is shown at a time, the dearest first', async () => {
   await withReport('four', async (page) => {
     assert.equal(await inSight(page).count(), 1);
-    assert.equal(await heading(page).getAttribute('id'), 'instance-1');
+    assert.equal(await idInSight(page), 'instance-1');
     const waits = await page.locator('details.instance h3').evaluateAll((all) => all.map(({ textContent }) => {
       const [, figure, unit] = /ranks wait ([\d.,]+) (ns|us|ms)/.exec(textContent) ?? [null, '0', 'ns'];
       return Number(figure.replace(',', '')) * { ns: 1, us: 1e3, ms: 1e6 }[unit];
@@ -103,11 +104,11 @@ test('one instance is shown at a time, the dearest first', async () => {
     const choice = page.getByLabel('Instance', { exact: true });
     await choice.selectOption({ index: 4 });
     await page.waitForURL(/#instance-5$/);
-    assert.equal(await heading(page).getAttribute('id'), 'instance-5');
+    assert.equal(await idInSight(page), 'instance-5');
     await page.getByRole('button', { name: 'previous instance' }).click();
-    assert.equal(await heading(page).getAttribute('id'), 'instance-4');
+    assert.equal(await idInSight(page), 'instance-4');
     await page.getByRole('button', { name: 'next instance' }).click();
-    assert.equal(await heading(page).getAttribute('id'), 'instance-5');
+    assert.equal(await idInSight(page), 'instance-5');
   });
   await withReport('four', (page) => arrive(page, 3), { hash: '#instance-3' });
 });
@@ -117,9 +118,27 @@ test('without script all instances are there, folded but for the first', async (
     const all = await page.locator('details.instance').count();
     assert.ok(all > 20);
     assert.equal(await page.locator('details.instance[open]').count(), 1);
-    await page.locator('details.instance summary').nth(1).click();
+    await page.locator('details.instance > summary').nth(1).click();
     assert.ok(await page.locator('details.instance svg.picture').nth(1).isVisible());
   }, { javaScriptEnabled: false });
+});
+
+test('without script a link opens the timeline that it leads to', async () => {
+  await withReport('four', async (page) => {
+    assert.ok(await page.locator('#instance-4 svg.picture').isVisible());
+    await page.locator('a.worst').first().click();
+    const number = /instance-\d+$/.exec(page.url())[0];
+    assert.ok(await page.locator(`#${number} svg.picture`).isVisible());
+  }, { javaScriptEnabled: false, hash: '#instance-4' });
+});
+
+test('the command that exports an instance is beside its timeline', async () => {
+  await withReport('four', async (page) => {
+    const of = inSight(page).locator('.export');
+    assert.ok(!(await of.locator('code').isVisible()));
+    await of.locator('summary').click();
+    assert.match(await of.innerText(), /collbench-export .* --from [\d.]+ --to [\d.]+ --to perfetto -o instance-1\.pftrace/);
+  });
 });
 
 test('a wait over time leads to an instance in which that rank waited then', async () => {

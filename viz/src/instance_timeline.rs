@@ -2,8 +2,9 @@
 //! went between the ranks.
 //!
 //! Ranks are rows, time runs to the right. The waiting part of a call is low and pale, the rest is high and dark, so
-//! that the two differ in black and white, too. Up to 64 ranks have rows with tooltips of their own; of more, each is
-//! a thin line, whose tooltip is that of its band, and those that arrive last are repeated above them.
+//! that the two differ in black and white, too. Up to 256 ranks have rows of their own. Of more, those on the critical
+//! path and at the deciles of arrival have one, in order of arrival, so that their begins are the distribution of all;
+//! below, each rank is a thin line, whose tooltip is that of its band: a host that is late is seen there at a glance.
 
 mod draw;
 mod rows;
@@ -67,6 +68,8 @@ pub struct TimelineInstance {
     pub last: Option<(u32, i64)>,
     /// Whether that this one is late is a cause of waiting in the run.
     pub is_late: bool,
+    /// World ranks on its critical path, those first in which it stays longest; empty where it is not known.
+    pub on_path: Vec<u32>,
     /// Its calls.
     pub calls: Vec<TimelineCall>,
     /// Messages among them.

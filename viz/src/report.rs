@@ -34,7 +34,7 @@ const SCRIPT: &str = concat!(
 
 /// What the policy of the page allows to run: [`SCRIPT`] and nothing else. When the script changes,
 /// a test prints the new value.
-const SCRIPT_HASH: &str = "sha256-l+bqUMuwuuz/zu3dK8ISZMwYjPA3baFsuTYRinQEqPM=";
+const SCRIPT_HASH: &str = "sha256-MMpJ5D8M71ehASS/VxOPCqlIlplkWRb7FYz14hcvUWc=";
 
 /// Content of the page.
 #[derive(Debug, Clone, Default)]
@@ -154,6 +154,8 @@ pub struct InstanceFigure {
     pub sites: Vec<Text>,
     /// Its timeline.
     pub timeline: InstanceTimeline,
+    /// The command that exports it; may be empty.
+    pub export: Text,
 }
 
 impl InstanceFigure {
@@ -191,6 +193,8 @@ pub struct Figure {
     pub heading: Text,
     /// Caption below the picture: how to read it.
     pub caption: Text,
+    /// The command that exports what it shows; may be empty.
+    pub export: Text,
     /// Whether the page shows it on demand only.
     pub on_demand: bool,
     /// The picture.
@@ -319,6 +323,7 @@ fn draw<'a>(figures: &'a [Figure], numbers: &mut RangeFrom<usize>) -> Vec<DrawnF
                 id: format!("figure-{n}"),
                 heading: &figure.heading,
                 caption: &figure.caption,
+                export: &figure.export,
                 on_demand: figure.on_demand,
                 finding: title_of(&svg).to_owned(),
                 svg,
@@ -396,6 +401,7 @@ struct DrawnFigure<'a> {
     id: String,
     heading: &'a Text,
     caption: &'a Text,
+    export: &'a Text,
     on_demand: bool,
     /// Markup: its title, for screens on which the picture does not fit.
     finding: String,

@@ -493,7 +493,7 @@ class Instances {
   }
 
   static idOf(figure) {
-    return figure.querySelector('h3').id;
+    return figure.querySelector('.timeline').id;
   }
 
   go(id) {

@@ -3,10 +3,11 @@
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
 use collbench_formats::Operation;
-use collbench_viz::{Figure, Order, Picture};
+use collbench_viz::{Figure, Order, Picture, Text};
 
 use crate::pictures::instances::Instances;
 use crate::words;
+use crate::words::export::{self, Format, Part};
 
 mod adaptation;
 mod clocks;
@@ -21,25 +22,29 @@ pub(crate) mod timemap;
 mod tree;
 mod waits;
 
-/// Prefixes of the file names of pictures of one operation.
-const KINDS: [&str; 12] = [
-    ADAPTATION,
-    "timeline",
-    "timemap",
-    "arrival-order",
-    "departure-order",
-    "serialization",
-    "imbalance",
-    "durations",
-    "tree",
-    "timemap-inside",
-    "node-serialization",
-    "messages",
+/// Prefixes of the file names of pictures of one operation, and what is exported of these.
+const KINDS: [(&str, Format); 12] = [
+    (ADAPTATION, Format::Parquet),
+    ("timeline", Format::Perfetto),
+    ("timemap", Format::Parquet),
+    ("arrival-order", Format::Parquet),
+    ("departure-order", Format::Parquet),
+    ("serialization", Format::Parquet),
+    ("imbalance", Format::Parquet),
+    ("durations", Format::Parquet),
+    ("tree", Format::Parquet),
+    ("timemap-inside", Format::Parquet),
+    ("node-serialization", Format::Parquet),
+    ("messages", Format::Parquet),
 ];
 /// Suffix of the file name of a timemap without waits.
 const WITHOUT_WAITS: &str = "-without-waits";
-/// File names of pictures of the whole run.
-const OF_RUN: [&str; 3] = [WAITS, CLOCK, TIMELINE];
+/// File names of pictures of the whole run, and what is exported of these.
+const OF_RUN: [(&str, Format); 3] = [
+    (WAITS, Format::Perfetto),
+    (CLOCK, Format::Parquet),
+    (TIMELINE, Format::Perfetto),
+];
 /// Prefix of the file names of pictures of several candidates.
 const ADAPTATION: &str = "adaptation";
 const TIMELINE: &str = "timeline.svg";
@@ -71,11 +76,19 @@ impl PictureFile {
             figure: Figure {
                 heading: heading.into(),
                 caption: caption.into(),
+                export: Text::default(),
                 on_demand: false,
                 picture: picture.into(),
             },
             dot: None,
         }
+    }
+
+    /// With the command that exports what it shows.
+    fn exporting(mut self, analysis: &Analysis, part: Part<'_>) -> Self {
+        let command = |format| export::command(analysis, part, format);
+        self.figure.export = format_of(&self.file).map(command).unwrap_or_default();
+        self
     }
 
     /// Shown on demand only.
@@ -99,7 +112,10 @@ pub(crate) fn of_operations<'a>(
     let drawn = drawn(analysis, top).zip(1..);
     drawn.map(|(operation, number)| {
         let pictures = of_operation(analysis, number, operation, instances);
-        (operation, pictures)
+        let part = Part::Operation(number, operation);
+        let pictures = pictures.into_iter();
+        let pictures = pictures.map(|picture| picture.exporting(analysis, part));
+        (operation, pictures.collect())
     })
 }
 
@@ -229,6 +245,7 @@ pub(crate) fn of_run(analysis: &Analysis, instances: &Instances<'_>) -> Vec<Pict
         figure: Figure {
             heading: "Timeline of all collectives".into(),
             caption: instances::CAPTION_OF_ALL.into(),
+            export: Text::default(),
             on_demand: false,
             picture: timeline.into(),
         },
@@ -239,6 +256,7 @@ pub(crate) fn of_run(analysis: &Analysis, instances: &Instances<'_>) -> Vec<Pict
         figure: Figure {
             heading: "Waits over time".into(),
             caption: waits::CAPTION.into(),
+            export: Text::default(),
             on_demand: false,
             picture: waits.into(),
         },
@@ -249,6 +267,7 @@ pub(crate) fn of_run(analysis: &Analysis, instances: &Instances<'_>) -> Vec<Pict
         figure: Figure {
             heading: "Clocks of the hosts".into(),
             caption: clocks::CAPTION.into(),
+            export: Text::default(),
             on_demand: false,
             picture: clocks.into(),
         },
@@ -266,23 +285,29 @@ pub(crate) fn of_run(analysis: &Analysis, instances: &Instances<'_>) -> Vec<Pict
         )
     });
     let pictures = waits.into_iter().chain(all).chain(adaptations);
-    pictures.chain(clocks).collect()
+    let pictures = pictures.chain(clocks);
+    pictures
+        .map(|picture| picture.exporting(analysis, Part::Run))
+        .collect()
 }
 
 /// Whether a file has the name of a picture: `timemap-3-MPI_Bcast.svg`.
 pub(crate) fn is_picture(name: &str) -> bool {
-    if OF_RUN.contains(&name) {
-        return true;
+    format_of(name).is_some()
+}
+
+/// What is exported of a picture, by the name of its file; `None` if it is not that of a picture.
+fn format_of(name: &str) -> Option<Format> {
+    if let Some((_, format)) = OF_RUN.iter().find(|(of_run, _)| *of_run == name) {
+        return Some(*format);
     }
     let is_graph = name.starts_with("imbalance-") || name.starts_with("tree-");
     let stem = match name.strip_suffix(".dot") {
         Some(stem) if is_graph => Some(stem),
         _ => name.strip_suffix(".svg"),
     };
-    let Some(stem) = stem else {
-        return false;
-    };
-    KINDS.iter().any(|kind| {
+    let stem = stem?;
+    let kind = KINDS.iter().find(|(kind, _)| {
         let parts = stem
             .strip_prefix(kind)
             .and_then(|rest| rest.strip_prefix('-'))
@@ -295,7 +320,8 @@ pub(crate) fn is_picture(name: &str) -> bool {
             number.parse::<usize>().is_ok()
                 && Operation::ALL.iter().any(|known| known.name() == operation)
         })
-    })
+    });
+    kind.map(|(_, format)| *format)
 }
 
 /// An operation with everything that identifies it.

@@ -11,6 +11,7 @@ mod communicators;
 pub(crate) mod comparison;
 pub(crate) mod difference;
 pub(crate) mod efficiencies;
+pub(crate) mod export;
 mod facts;
 pub(crate) mod faster;
 pub(crate) mod findings;

@@ -112,6 +112,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
         faster: None,
         clock: clock_summary(inputs, sites.as_ref()),
         restriction: inputs.selection.restriction(),
+        alignment: inputs.clocks.method,
         looked_at,
         communicators: communicator_summaries(inputs.communicators),
         totals: totals(inputs.sums),

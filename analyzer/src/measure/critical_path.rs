@@ -17,6 +17,8 @@
 //! The critical path of Böhme et al. (ICPP 2012), within one collective: wait states are left by
 //! following the message that ended them.
 
+use std::cmp::Reverse;
+
 use collbench_formats::{CommunicatorKind, Semantics};
 use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
@@ -162,7 +164,7 @@ impl PathInput<'_> {
     fn last_to_arrive(&self, slot: usize) -> Option<usize> {
         let instance = self.instance;
         let enters = || instance.enters.iter().enumerate();
-        let last = || enters().max_by_key(|&(slot, enter)| (*enter, std::cmp::Reverse(slot)));
+        let last = || enters().max_by_key(|&(slot, enter)| (*enter, Reverse(slot)));
         if has_core(instance) {
             return last().map(|(slot, _)| slot);
         }
@@ -210,6 +212,16 @@ impl CriticalPath {
             Some(doubt) if is_elsewhere || arrived_last.is_none() => Err(doubt),
             _ => Ok(()),
         }
+    }
+
+    /// The slots on the path, each once, those first in which it stays longest.
+    pub(crate) fn slots(&self) -> Vec<u32> {
+        let of_slots = self.stays.chunk_by(|a, b| a.0 == b.0);
+        let mut slots: Vec<(i64, u32)> = of_slots
+            .map(|stays| (stays.iter().map(|(_, ns)| ns).sum(), stays[0].0))
+            .collect();
+        slots.sort_unstable_by_key(|&(ns, slot)| (Reverse(ns), slot));
+        slots.into_iter().map(|(_, slot)| slot).collect()
     }
 
     /// Whether the path begins at a slot, or at one that did not arrive earlier, as far as the

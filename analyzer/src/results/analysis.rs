@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use collbench_clocks::AlignmentMethod;
 use collbench_stats::integers::sum_ns;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,8 @@ pub struct Analysis {
     pub trace: TraceSummary,
     /// The part of the run that all else is about, as the user asked for it; `None` for all of it.
     pub restriction: Option<Selection>,
+    /// How the clocks of several hosts were to be aligned.
+    pub alignment: AlignmentMethod,
     /// The time and the number of ranks that all else is about: of the whole run, or of what was asked for and kept.
     pub looked_at: LookedAt,
     /// The clocks and how far they can be trusted.

@@ -277,7 +277,7 @@ impl<'a> Tally<'a> {
             self.add_sites(&measured);
         }
         self.add_to_phase(&measured, section);
-        self.add_instance(&measured, section);
+        self.add_instance(&measured, shape.as_deref(), section);
         if !instance.passes.is_empty() {
             let tally = self.sums.operations.get_mut(number);
             let trees = &self.context.communicators.trees;

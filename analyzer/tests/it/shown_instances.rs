@@ -192,6 +192,65 @@ fn messages_are_kept_with_both_ends() {
     assert_eq!(times.n_messages, Some(1));
 }
 
+/// A broadcast of 300 ranks, from 0 by way of 5 to 7, which leaves last.
+fn chain_of_two_hops() -> TestTrace {
+    let mut trace = TestTrace::new(300);
+    for (rank, process) in trace.processes.iter_mut().enumerate() {
+        let (stamps, messages) = match rank {
+            0 => (
+                (1_000, 1_100),
+                vec![message(Direction::Send, 0, 5, (1_010, 1_020))],
+            ),
+            5 => (
+                (50, 1_260),
+                vec![
+                    message(Direction::Receive, 0, 0, (60, 1_200)),
+                    message(Direction::Send, 0, 7, (1_230, 1_240)),
+                ],
+            ),
+            7 => (
+                (40, 1_520),
+                vec![message(Direction::Receive, 0, 5, (60, 1_500))],
+            ),
+            _ => ((990, 1_090), Vec::new()),
+        };
+        process
+            .with_messages()
+            .call(call(Operation::Bcast, 0, 0, 8, stamps));
+        for end in messages {
+            process.call(end);
+        }
+    }
+    trace
+}
+
+#[test]
+fn of_many_ranks_those_on_the_critical_path_are_known() {
+    let analysis = chain_of_two_hops().analyze();
+    let times = &analysis.instances.list[0].times;
+    // It stays 30 ns in rank 5, 20 in 7, 10 in 0.
+    assert_eq!(times.on_path, [5, 7, 0]);
+    assert_eq!(times.messages.len(), 2);
+}
+
+#[test]
+fn the_first_enter_is_that_of_all_ranks_whichever_are_selected() {
+    let selection = Selection {
+        ranks: vec![(1, 4)],
+        ..Selection::default()
+    };
+    let analysis = chain_of_two_hops().analyze_part(&selection);
+    let times = &analysis.instances.list[0].times;
+    assert_eq!(times.first_enter_ns, 40);
+    assert!(times.span_ns().0 > 40);
+    assert!(
+        times
+            .on_path
+            .iter()
+            .all(|&index| (index as usize) < times.calls.len())
+    );
+}
+
 #[test]
 fn ranks_that_are_not_selected_are_left_out_unless_they_arrived_last() {
     let mut trace = TestTrace::new(4);

@@ -69,6 +69,7 @@ fn figure(named: Named) -> Figure {
     Figure {
         heading: named.heading.into(),
         caption: named.caption.into(),
+        export: "".into(),
         on_demand: false,
         picture: named.picture,
     }

@@ -7,9 +7,10 @@ use plotters::coord::ranged1d::Ranged;
 use plotters::coord::types::RangedCoordf64;
 use plotters_backend::BackendCoord;
 
-use super::rows::RowGroup;
+use super::rows::{Chosen, RowGroup};
 use super::{InstanceTimeline, TimelineCall, TimelineInstance, TimelineMessage};
 use crate::frame::{Head, MARGIN, WIDTH};
+use crate::heat_map::MAX_ROWS;
 use crate::hops::{Grade, Kind, Medians};
 use crate::style::TIMELINE;
 use crate::svg::{Anchor, Sheet, at, fit, rules_below, text_width};
@@ -21,17 +22,20 @@ const RIGHT: f64 = WIDTH as f64 - MARGIN as f64;
 const NAME_WIDTH: f64 = 96.0;
 const HOST_WIDTH: f64 = 50.0;
 const ABOVE: f64 = 20.0;
+const WORDS_ABOVE: f64 = 8.0;
 const AXIS: f64 = 44.0;
 const LEGEND_ROW: f64 = 20.0;
 const TEXT_LINE: f64 = 13.0;
 const SMALL: f64 = 11.0;
 const SWATCH: f64 = 30.0;
+/// Rows below this height have narrow margins.
+const LOW_ROW: f64 = 6.0;
 /// Height of the bar by which one is late.
 const LATE: f64 = 4.0;
 /// Length and half the width of the head of an arrow.
 const HEAD: (f64, f64) = (6.0, 3.0);
 
-/// With more calls only rows have a tooltip, to keep the picture small.
+/// With more calls, or more than 64 ranks, only rows have a tooltip, to keep the picture small.
 const MAX_CALLS_WITH_TOOLTIPS: usize = 1_500;
 
 /// Locations of the parts.
@@ -39,6 +43,8 @@ struct Layout {
     top: f64,
     bottom: f64,
     rows: Vec<RowGroup>,
+    /// The ranks that have a row, unless all do.
+    chosen: Chosen,
     legend: Vec<Entry>,
     height: u32,
 }
@@ -74,12 +80,13 @@ impl InstanceTimeline {
     }
 
     fn sheet(&self, id: &str) -> Sheet {
-        let arrows = self.arrows();
+        let chosen = self.chosen();
+        let arrows = self.arrows(&chosen);
         let medians = self.medians();
         let has_slow = arrows.iter().any(|message| self.is_slow(&medians, message));
-        let head = Head::new(&self.finding, &self.full_subtitle(arrows.len()));
+        let head = Head::new(&self.finding, &self.full_subtitle(&chosen, arrows.len()));
         let legend = self.legend((!arrows.is_empty(), has_slow));
-        let layout = self.layout(&head, legend);
+        let layout = self.layout(&head, chosen, legend);
         let sheet = head.sheet(layout.height);
         self.draw_rows(&sheet, &layout);
         sheet.group("plot", &[], "", || {
@@ -96,31 +103,38 @@ impl InstanceTimeline {
         sheet
     }
 
-    fn layout(&self, head: &Head, legend: Vec<Entry>) -> Layout {
-        let top = f64::from(head.bottom()) + ABOVE;
-        let rows = self.rows(top);
+    fn layout(&self, head: &Head, chosen: Chosen, legend: Vec<Entry>) -> Layout {
+        let words = if chosen.is_empty() { 0.0 } else { WORDS_ABOVE };
+        let top = f64::from(head.bottom()) + ABOVE + words;
+        let rows = self.rows(top, &chosen);
         let bottom = rows.last().map_or(top, RowGroup::bottom).max(top + 26.0);
         let n_legend_rows = legend.last().map_or(1, |entry| entry.row + 1);
         Layout {
             top,
             bottom,
             rows,
+            chosen,
             height: (bottom + AXIS + LEGEND_ROW * n_legend_rows as f64 + 6.0).ceil() as u32,
             legend,
         }
     }
 
-    fn full_subtitle(&self, n_arrows: usize) -> String {
-        let n_messages: usize = self.messages().count();
+    fn full_subtitle(&self, chosen: &Chosen, n_arrows: usize) -> String {
+        let n_messages: usize = self.messages_among(chosen).count();
+        let among = if chosen.is_empty() {
+            ""
+        } else {
+            " between ranks with a row"
+        };
         let shown = match n_messages {
             0 => String::new(),
-            n if n == n_arrows => format!("; {}", counted_grouped(n as u64, "message")),
+            n if n == n_arrows => format!("; {}{among}", counted_grouped(n as u64, "message")),
             n if n_arrows == 0 => format!(
                 "; {}, too short to be shown at this scale",
                 counted_grouped(n as u64, "message")
             ),
             n => format!(
-                "; the {} messages that took longest, of {}",
+                "; the {} messages that took longest, of {}{among}",
                 grouped(n_arrows as u64),
                 grouped(n as u64)
             ),
@@ -158,16 +172,14 @@ impl InstanceTimeline {
 
     /// Every other row has a background.
     fn draw_rows(&self, sheet: &Sheet, layout: &Layout) {
-        for (number, row) in layout.rows.iter().enumerate() {
-            if number % 2 == 0 {
-                sheet.rectangle("row", at(LEFT, row.top), at(RIGHT, row.bottom()));
-            }
-        }
+        let rows = layout.rows.iter().step_by(2);
+        let rows = rows.map(|row| (at(LEFT, row.top), at(RIGHT, row.bottom())));
+        sheet.rectangles("row", &rows.collect::<Vec<_>>());
     }
 
     fn draw_calls(&self, sheet: &Sheet, layout: &Layout, id: &str) {
         let n_calls: usize = self.instances.iter().map(|of| of.calls.len()).sum();
-        let is_by_call = self.has_row_for_each() && n_calls <= MAX_CALLS_WITH_TOOLTIPS;
+        let is_by_call = self.ranks.len() <= MAX_ROWS && n_calls <= MAX_CALLS_WITH_TOOLTIPS;
         // Those that happened beside it do not hide it.
         let mut instances: Vec<&TimelineInstance> = self.instances.iter().collect();
         instances.sort_by_key(|instance| !instance.is_beside);
@@ -179,7 +191,7 @@ impl InstanceTimeline {
             let calls: Vec<_> = calls
                 .filter(|(.., rank)| row.ranks.contains(rank))
                 .collect();
-            if is_by_call || row.is_apart {
+            if is_by_call || (row.is_apart && layout.chosen.is_empty()) {
                 for (instance, call, rank) in calls {
                     let words = self.words(instance, call);
                     let data = [("ranks", row.numbers.as_str())];
@@ -190,7 +202,7 @@ impl InstanceTimeline {
                 }
                 continue;
             }
-            let words = self.band_words(row, &calls);
+            let words = self.row_words(row, &calls);
             for is_beside in [true, false] {
                 let of_kind = calls.iter().filter(|(of, ..)| of.is_beside == is_beside);
                 let drawn: Vec<(&TimelineCall, usize)> =
@@ -227,15 +239,15 @@ impl InstanceTimeline {
                 // Narrow ones must remain visible.
                 let to = to.max(from + 0.4);
                 let share = match part.class {
+                    // Of low rows it must remain visible.
+                    "wait" if row.height < LOW_ROW => 0.15,
+                    _ if row.height < LOW_ROW => 0.0,
                     "wait" => 0.3,
                     "pending" => 0.42,
                     _ => 0.12,
                 };
-                let margin = if row.height < 3.0 {
-                    0.0
-                } else {
-                    row.height * share
-                };
+                let is_line = row.height < 3.0;
+                let margin = if is_line { 0.0 } else { row.height * share };
                 let corners = (at(from, top + margin), at(to, top + row.height - margin));
                 match shapes.iter_mut().find(|(class, _)| *class == part.class) {
                     Some((_, shapes)) => shapes.push(corners),
@@ -290,14 +302,15 @@ impl InstanceTimeline {
     }
 
     /// The messages that are drawn, the slowest on top.
-    fn arrows(&self) -> Vec<TimelineMessage> {
+    fn arrows(&self, chosen: &Chosen) -> Vec<TimelineMessage> {
         let (begin, end) = self.stretch_ns;
         let shortest_ns = (end.saturating_sub(begin) as f64 * self.shortest_arrow) as i64;
         let is_inside = |message: &TimelineMessage| {
             let length_ns = message.received_ns.saturating_sub(message.sent_ns);
             message.sent_ns <= end && message.received_ns >= begin && length_ns >= shortest_ns
         };
-        let mut arrows: Vec<TimelineMessage> = self.messages().filter(is_inside).collect();
+        let mut arrows: Vec<TimelineMessage> =
+            self.messages_among(chosen).filter(is_inside).collect();
         arrows.sort_by_key(|message| {
             (
                 Reverse(message.transfer_ns()),
@@ -340,10 +353,21 @@ impl InstanceTimeline {
         about.flat_map(|instance| instance.messages.iter().copied())
     }
 
+    /// Those between ranks with a row.
+    fn messages_among<'a>(&'a self, chosen: &'a Chosen) -> impl Iterator<Item = TimelineMessage> {
+        let has_row = |rank: u32| {
+            let index = self.index_of(rank);
+            chosen.is_empty() || index.is_some_and(|index| chosen.has(index))
+        };
+        self.messages()
+            .filter(move |message| has_row(message.from) && has_row(message.to))
+    }
+
     fn draw_arrow(&self, sheet: &Sheet, layout: &Layout, message: &TimelineMessage, is_slow: bool) {
         let middle = |rank: u32| {
             let index = self.index_of(rank)?;
-            let mut rows = layout.rows.iter().filter(|row| !row.is_apart);
+            let is_apart = !layout.chosen.is_empty();
+            let mut rows = layout.rows.iter().filter(|row| row.is_apart == is_apart);
             let row = rows.find(|row| row.ranks.contains(&index))?;
             Some(row.top_of(index) + row.height / 2.0)
         };
@@ -399,18 +423,18 @@ impl InstanceTimeline {
         )
     }
 
-    /// What the calls of a band say.
-    fn band_words(
+    /// What the calls of a row say.
+    fn row_words(
         &self,
         row: &RowGroup,
         calls: &[(&TimelineInstance, &TimelineCall, usize)],
     ) -> String {
-        let about = || {
-            calls
-                .iter()
-                .filter(|(of, ..)| !of.is_beside)
-                .map(|(_, call, _)| *call)
-        };
+        let about = || calls.iter().filter(|(of, ..)| !of.is_beside);
+        let mut first_about = about();
+        if let (Some((instance, call, _)), None) = (first_about.next(), first_about.next()) {
+            return self.words(instance, call);
+        }
+        let about = || about().map(|(_, call, _)| *call);
         let enters = || about().map(|call| call.enter_ns);
         let leaves = about().map(|call| call.leave_ns);
         let (Some(first), Some(last), Some(leave)) = (enters().min(), enters().max(), leaves.max())
@@ -457,15 +481,32 @@ impl InstanceTimeline {
         )
     }
 
-    /// Names of rows and hosts, as many as there is room for.
+    /// Names of rows and hosts, as many as there is room for, and which ranks have a row.
     fn draw_names(&self, sheet: &Sheet, layout: &Layout) {
+        let below = layout.rows.iter().find(|row| !row.is_apart);
+        if let Some(below) = below.filter(|_| !layout.chosen.is_empty()) {
+            let words = layout.chosen.words(self.ranks.len());
+            sheet.text(at(LEFT, layout.top - 7.0), Anchor::Start, "minor", &words);
+            let words = format!("all {} ranks", grouped(self.ranks.len() as u64));
+            sheet.text(
+                at(LEFT + 6.0, below.top - 8.0),
+                Anchor::Start,
+                "minor",
+                &words,
+            );
+        }
         let (mut free, mut free_host) = (layout.top - TEXT_LINE, layout.top - TEXT_LINE);
         let mut host = None;
         for row in &layout.rows {
             let middle = (row.top + row.bottom()) / 2.0;
             if middle - TEXT_LINE / 2.0 >= free - 0.5 {
                 let name = fit(&row.name, NAME_WIDTH, SMALL);
-                sheet.text(at(LEFT - 8.0, middle + 4.0), Anchor::End, "minor", &name);
+                let class = if row.is_on_path {
+                    "minor label"
+                } else {
+                    "minor"
+                };
+                sheet.text(at(LEFT - 8.0, middle + 4.0), Anchor::End, class, &name);
                 free = middle + TEXT_LINE / 2.0;
             }
             if host != Some(&row.host) && middle - TEXT_LINE / 2.0 >= free_host - 0.5 {

@@ -1,5 +1,7 @@
 //! Timelines of instances: examples, and properties of all.
 
+use std::collections::BTreeSet;
+
 use crate::examples::{HOSTILE, assert_inert, assert_well_formed, classed, number, scattered, svg};
 use collbench_viz::{InstanceTimeline, TimelineCall, TimelineInstance, TimelineMessage};
 use proptest::prelude::*;
@@ -39,6 +41,7 @@ fn allreduce(n_ranks: u32, late: u32, begin_ns: i64) -> TimelineInstance {
         is_beside: false,
         last: Some((late, 20_000)),
         is_late: true,
+        on_path: Vec::new(),
         calls: calls.collect(),
         messages: rounds.into_iter().flatten().collect(),
     }
@@ -162,8 +165,133 @@ fn four_ranks_wait_for_one() {
 }
 
 #[test]
-fn of_many_ranks_each_has_a_line_and_the_last_a_row() {
-    insta::assert_binary_snapshot!("many.svg", svg(late_among(256, 16)).into());
+fn of_many_ranks_each_has_a_row_and_the_last_one_above() {
+    insta::assert_binary_snapshot!("many.svg", svg(late_among(128, 16)).into());
+}
+
+/// The ranks of the calls that the picture is about, each with the upper end of its first part.
+fn rows(drawn: &str) -> Vec<(String, f64)> {
+    let document = Document::parse(drawn).unwrap();
+    let calls = classed(&document, "call").into_iter();
+    let calls = calls.filter(|call| call.attribute("class") == Some("call"));
+    let row = calls.filter_map(|call| {
+        let mut parts = call.descendants().filter_map(|part| part.attribute("d"));
+        let top = rectangles(parts.next()?)[0][1];
+        Some((call.attribute("data-ranks")?.to_owned(), top))
+    });
+    row.collect()
+}
+
+#[test]
+fn up_to_256_ranks_have_a_row_each() {
+    for (n_ranks, n_apart) in [(8, 0), (64, 1), (256, 1)] {
+        let rows = rows(&svg(late_among(n_ranks, 16)));
+        let ranks = rows[n_apart..].iter().map(|(ranks, _)| ranks.clone());
+        let all = (0..n_ranks).map(|rank| rank.to_string());
+        assert_eq!(ranks.collect::<Vec<_>>(), all.collect::<Vec<_>>());
+        let mut tops = rows[n_apart..].windows(2).map(|pair| pair[1].1 - pair[0].1);
+        assert!(tops.all(|height| height > 2.0), "{n_ranks}");
+    }
+}
+
+/// An allreduce of 1,000 ranks with a critical path through these.
+fn with_path(on_path: &[u32]) -> (InstanceTimeline, TimelineInstance) {
+    let mut timeline = timeline(1_000, 16, (980_000, 1_180_000));
+    let instance = TimelineInstance {
+        on_path: on_path.to_vec(),
+        ..allreduce(1_000, 777, 1_020_000)
+    };
+    timeline.push(instance.clone());
+    (timeline, instance)
+}
+
+/// The names of rows, and whether they are bold.
+fn names(drawn: &str) -> Vec<(String, bool)> {
+    let document = Document::parse(drawn).unwrap();
+    let texts = document.descendants().filter(|node| {
+        node.tag_name().name() == "text" && node.attribute("text-anchor") == Some("end")
+    });
+    let names = texts.map(|text| {
+        let is_bold = text.attribute("class").unwrap().contains("label");
+        (text.text().unwrap_or_default().to_owned(), is_bold)
+    });
+    names.filter(|(name, _)| name.contains("rank ")).collect()
+}
+
+#[test]
+fn of_more_ranks_the_deciles_of_arrival_and_the_critical_path_have_rows() {
+    let on_path = [777, 778, 12, 13];
+    let (timeline, instance) = with_path(&on_path);
+    let drawn = svg(timeline);
+    let mut by_arrival = instance.calls.clone();
+    by_arrival.sort_by_key(|call| call.enter_ns);
+    let enter_ns = |rank: u32| instance.calls[rank as usize].enter_ns;
+    let mut expected: Vec<(i64, String, bool)> = (0..=10)
+        .map(|part| {
+            // Of 1,000 places the one nearest to each tenth of 999.
+            let call = by_arrival[(999.0 * f64::from(part) / 10.0).round() as usize];
+            let name = match part {
+                0 => format!("first: rank {}", call.rank),
+                10 => format!("last: rank {}", call.rank),
+                _ => format!("{part}0 %: rank {}", call.rank),
+            };
+            (call.enter_ns, name, on_path.contains(&call.rank))
+        })
+        .collect();
+    let others = on_path.iter().filter(|rank| **rank != 777);
+    expected.extend(others.map(|&rank| (enter_ns(rank), format!("rank {rank}"), true)));
+    expected.sort();
+    let expected: Vec<(String, bool)> = expected
+        .into_iter()
+        .map(|(_, name, is_bold)| (name, is_bold))
+        .collect();
+    assert_eq!(names(&drawn), expected);
+    assert!(drawn.contains(
+        "14 of 1,000 ranks, in order of arrival: the deciles, and in bold all on the critical path"
+    ));
+    assert!(drawn.contains("all 1,000 ranks"));
+    // Of the messages to the next rank and to the next but one: 777 to 778, and 12 to 13.
+    assert!(
+        drawn.contains("; 2 messages between ranks with a row"),
+        "{drawn}"
+    );
+    let document = Document::parse(&drawn).unwrap();
+    let arrows = classed(&document, "message");
+    let arrows = arrows
+        .iter()
+        .filter_map(|mark| mark.attribute("data-ranks"));
+    assert_eq!(
+        arrows.collect::<BTreeSet<_>>(),
+        BTreeSet::from(["12 13", "777 778"])
+    );
+}
+
+#[test]
+fn at_most_256_ranks_have_rows_however_long_the_critical_path_is() {
+    let on_path: Vec<u32> = (0..600).collect();
+    let (timeline, _) = with_path(&on_path);
+    let drawn = svg(timeline);
+    let rows = rows(&drawn);
+    let single = rows.iter().filter(|(ranks, _)| !ranks.contains('-'));
+    let n_rows = single.count();
+    assert!((240..=256).contains(&n_rows), "{n_rows}");
+    assert!(drawn.contains("of 600 on the critical path, on which it stays longest"));
+}
+
+#[test]
+fn without_a_critical_path_the_last_to_leave_has_a_row() {
+    let (timeline, instance) = with_path(&[]);
+    let drawn = svg(timeline);
+    let last = instance
+        .calls
+        .iter()
+        .max_by_key(|call| call.leave_ns)
+        .unwrap();
+    let mut names = names(&drawn).into_iter();
+    assert!(
+        names.any(|(name, is_bold)| name.ends_with(&format!("rank {}", last.rank)) && !is_bold)
+    );
+    assert!(drawn.contains("the deciles, and the last to leave"));
 }
 
 #[test]
@@ -287,6 +415,7 @@ proptest! {
             is_beside: false,
             last: Some((n_ranks / 2, excess_ns)),
             is_late: true,
+            on_path: vec![0, n_ranks],
             calls: calls.collect(),
             messages: messages.collect(),
         });

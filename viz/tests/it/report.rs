@@ -25,6 +25,7 @@ fn report() -> Report {
         caption: "Each line is a rank; how far it moves to the right in a row is the time it \
                   spends there."
             .into(),
+        export: "collbench-export 'a b' --to parquet -o 1-MPI_Allreduce".into(),
         on_demand: n_ranks == 64,
         picture: allreduce(n_ranks, ranks_per_host).into(),
     };

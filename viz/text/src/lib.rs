@@ -2,7 +2,7 @@
 //! or draws.
 //!
 //! [`quantity`] formats durations with a unit, counts and shares; [`inert`] makes names and paths
-//! that others wrote harmless for terminals and readers, [`json`] does so for documents; [`man`] makes
+//! that others wrote harmless for terminals and readers, [`json`] does so for documents, [`shell`] for command lines; [`man`] makes
 //! the man pages of the commands, [`output`] prints, and writes files.
 #![forbid(unsafe_code)]
 
@@ -11,3 +11,4 @@ pub mod json;
 pub mod man;
 pub mod output;
 pub mod quantity;
+pub mod shell;

@@ -12,13 +12,16 @@ use collbench_viz::{
 
 use crate::pictures::title;
 use crate::words;
+use crate::words::export::{self, Format, Part};
 
 /// How to read the timelines.
 pub(crate) const CAPTION: &str = "When each rank was in an instance. Low and pale: it waits for others; high and dark: \
      it is in the operation itself. The dashed line is the arrival of the last; the bar before it, \
      in its colour, is by how much that one is late, where this is a cause of waiting. Arrows are messages from sender to \
      receiver, where these were recorded. Other collectives of the same ranks at that time are faint, as far as they \
-     are known.";
+     are known. Up to 256 ranks have a row each. Of more, the rows are in order of arrival: the deciles (the rank before \
+     which no rank, 10 %, 20 % ... of them, or all others arrive) and the ranks on the critical path, the chain of messages and ranks \
+     that ends with the last leave; the others are only lines below, and only messages between rows are shown.";
 /// How to read the timeline of all instances.
 pub(crate) const CAPTION_OF_ALL: &str = "All collective calls, a row for each rank: what lies between is the time outside \
      of collectives. Low and pale: the rank waits for others; high and dark: it is in the operation itself. Arrows \
@@ -31,8 +34,6 @@ const MAX_BYTES: usize = 3_000_000;
 const N_WITH_ARROWS: usize = 8;
 const ARROWS: usize = 256;
 const FEW_ARROWS: usize = 48;
-/// Up to so many ranks have a row with tooltips.
-const MAX_ROWS: usize = 64;
 /// Most links to instances of one operation.
 const MAX_LINKS: usize = 8;
 /// Most calls in the timeline of all instances.
@@ -238,6 +239,7 @@ impl<'a> Instances<'a> {
                 .collect(),
             sites: sites(analysis, times).into_iter().map(Text::from).collect(),
             timeline: self.timeline(number, shown),
+            export: export::command(analysis, Part::Instance(number, shown), Format::Perfetto),
         }
     }
 
@@ -543,6 +545,11 @@ fn instance(analysis: &Analysis, shown: &ShownInstance, is_beside: bool) -> Time
         is_beside,
         last: times.last.map(|last| (rank_of(last), times.excess_ns)),
         is_late: !is_beside && late_rank(analysis, shown).is_some(),
+        on_path: times
+            .on_path
+            .iter()
+            .map(|&index| rank_of(index as usize))
+            .collect(),
         calls: calls.collect(),
         messages: messages.collect(),
     }
@@ -562,8 +569,9 @@ fn waits(times: &InstanceTimes) -> impl Iterator<Item = (u32, i64, i64)> {
 fn bytes_of(times: &InstanceTimes, max_arrows: usize) -> usize {
     let (fixed, of_arrow) = (3_000, 330);
     let n_calls = times.calls.len();
-    let of_calls = if n_calls > MAX_ROWS {
-        300 * MAX_ROWS + 65 * n_calls
+    let of_calls = if n_calls > InstanceTimes::MAX_SHOWN_WHOLE {
+        // Rows for some, and bands of lines.
+        300 * (80 + times.on_path.len()).min(320) + 65 * n_calls
     } else {
         400 * n_calls
     };

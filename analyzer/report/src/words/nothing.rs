@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use collbench_analyzer::AlignmentMethod;
 use collbench_analyzer::results::{
     Analysis, ClockSummary, DetailsSummary, LookedAt, OperationCosts, ShownInstances, Timeline,
     TraceSummary, Violations,
@@ -32,6 +33,7 @@ pub(crate) fn nothing() -> Analysis {
             window: None,
         },
         restriction: None,
+        alignment: AlignmentMethod::default(),
         looked_at: LookedAt::default(),
         clock: ClockSummary {
             method: "".into(),

@@ -337,7 +337,7 @@ fn whatever_leads_to_an_instance_leads_to_one_that_is_there() {
     let mut n_links = 0;
     for (what, analysis) in runs() {
         let page = page_of(&analysis);
-        let there: BTreeSet<&str> = between(&page, "<h3 id=\"instance-", '"')
+        let there: BTreeSet<&str> = between(&page, "<div class=\"timeline\" id=\"instance-", '"')
             .into_iter()
             .collect();
         let lists = between(&page, "data-columns=\"", '"').into_iter();
@@ -359,6 +359,27 @@ fn whatever_leads_to_an_instance_leads_to_one_that_is_there() {
 }
 
 #[test]
+fn each_picture_has_the_command_that_exports_what_it_shows() {
+    for (what, analysis) in runs() {
+        let page = page_of(&analysis);
+        let n_pictures = page.matches("<figure ").count();
+        let n_instances = page.matches("<details class=\"instance\"").count();
+        let commands = between(&page, "<pre><code>", '<');
+        assert_eq!(commands.len(), n_pictures + n_instances, "{what}");
+        let trace = format!("collbench-export {} ", analysis.trace.directory);
+        for command in commands {
+            assert!(command.starts_with(&trace), "{what}: {command}");
+            let of_instance = command.contains(" -o instance-");
+            assert_eq!(
+                of_instance,
+                command.contains(" --from "),
+                "{what}: {command}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_verdict_and_outliers_lead_to_an_instance() {
     let whole = Selection::default();
     let page = page_of(&of_scenario("tests/browser/scenarios/four.toml", &whole));
@@ -366,7 +387,7 @@ fn the_verdict_and_outliers_lead_to_an_instance() {
     let first = verdict.split("</li>").next().unwrap();
     let number = between(first, "href=\"#instance-", '"');
     let heading = page
-        .split(&format!("<h3 id=\"instance-{}\">", number[0]))
+        .split(&format!("<h3 id=\"instance-{}-heading\">", number[0]))
         .nth(1)
         .unwrap();
     let heading = heading.split("</h3>").next().unwrap();

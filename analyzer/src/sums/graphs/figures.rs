@@ -13,8 +13,7 @@ use collbench_trees::stations::Stations;
 use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::CompleteInstance;
-use crate::measure::critical_path;
-use crate::measure::critical_path::{CriticalPath, Doubt};
+use crate::measure::critical_path::{CriticalPath, Doubt, PathInput};
 use crate::measure::critical_tally::CriticalTally;
 use crate::measure::inside::{InstanceInGraph, Order, Quantity};
 use crate::measure::progress_times::ProgressTimes;
@@ -83,6 +82,58 @@ pub(crate) struct GraphScratch {
     path: CriticalPath,
     samples: Vec<(Quantity, i64)>,
     progress_times: ProgressTimes,
+}
+
+impl GraphScratch {
+    /// Slots on the critical path of an instance, those first in which it stays longest; none where it is unknown.
+    pub(crate) fn slots_on_path(
+        &mut self,
+        instance: &CompleteInstance<'_>,
+        shape: &Shape,
+        resolution: &Resolution,
+    ) -> Vec<u32> {
+        let Some(messages) = instance.messages.as_ref().filter(|of| !of.is_empty()) else {
+            return Vec::new();
+        };
+        let is_nonblocking = instance.overlaps.is_some();
+        if is_nonblocking {
+            self.progress_times
+                .find(instance, messages.paired, shape, resolution);
+        }
+        let of_others = is_nonblocking.then_some(&self.progress_times);
+        let path = PathInput {
+            instance,
+            paired: of_others.map_or(messages.paired, |times| &times.messages),
+            shape,
+            resolution,
+        };
+        match follow(&mut self.path, &path, messages, of_others) {
+            Ok(()) => self.path.slots(),
+            Err(_) => Vec::new(),
+        }
+    }
+}
+
+/// Finds the critical path of an instance with these messages; `progress_times` of a nonblocking one.
+///
+/// # Errors
+/// Why the path is unknown.
+fn follow(
+    path: &mut CriticalPath,
+    seen: &PathInput<'_>,
+    messages: &Messages<'_>,
+    progress_times: Option<&ProgressTimes>,
+) -> Result<(), Doubt> {
+    if seen.instance.communicator.times.len() > 1 {
+        return Err(Doubt::NoCommonTime);
+    }
+    if messages.has_unknown_ends() {
+        return Err(Doubt::Incomplete);
+    }
+    match progress_times.and_then(ProgressTimes::doubt) {
+        Some(doubt) => Err(doubt),
+        None => path.follow(seen),
+    }
 }
 
 /// Resolution and buffers for measuring the instances of the graphs of one operation.
@@ -261,23 +312,13 @@ impl GraphFigures {
                 }
             }
         }
-        let unknown = match () {
-            () if !is_one_time => Some(Doubt::NoCommonTime),
-            () if messages.has_unknown_ends() => Some(Doubt::Incomplete),
-            () if is_nonblocking => progress_times.doubt(),
-            () => None,
-        };
-        let path = critical_path::PathInput {
+        let path = PathInput {
             instance,
-            paired: if is_nonblocking {
-                &progress_times.messages
-            } else {
-                messages.paired
-            },
+            paired: of_others.map_or(messages.paired, |times| &times.messages),
             shape,
             resolution,
         };
-        match unknown.map_or_else(|| scratch.path.follow(&path), Err) {
+        match follow(&mut scratch.path, &path, messages, of_others) {
             Ok(()) => {
                 self.critical
                     .add(instance, &scratch.path, shape.edges.len());

@@ -1,6 +1,7 @@
 //! One instance in detail: when each of its processes entered, waited and left, and its messages.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use collbench_clocks::timestamp::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
@@ -67,6 +68,8 @@ pub struct InstanceTimes {
     pub last: Option<usize>,
     /// Enter of the last minus the enter before it, where there is a `last`.
     pub excess_ns: i64,
+    /// Its first enter, of ranks that are not selected, too.
+    pub first_enter_ns: i64,
     /// Whether stamps of all of its processes can be compared.
     pub has_one_time: bool,
     /// Its calls, by position in the communicator; without those of ranks that are not selected, unless they arrived
@@ -76,7 +79,11 @@ pub struct InstanceTimes {
     pub completions: Vec<CompletionTimes>,
     /// By call the number of the place in the program from which it was made; empty where that was not recorded.
     sites: Vec<u32>,
-    /// Messages among these calls of which both ends are known; of more than 1,024 those that took longest. In
+    /// Of an instance of more than [`MAX_SHOWN_WHOLE`](Self::MAX_SHOWN_WHOLE) ranks the indexes in `calls` of those on its
+    /// critical path, those first in which it stays longest; empty where it is unknown.
+    pub on_path: Vec<u32>,
+    /// Messages among these calls of which both ends are known; of more than 1,024 those that took longest, but first
+    /// those between ranks on the critical path. In
     /// results they are in the order in which they were sent.
     #[serde(serialize_with = "write_in_order")]
     pub messages: Vec<MessageTimes>,
@@ -139,10 +146,14 @@ pub struct MessageTimes {
 }
 
 impl InstanceTimes {
-    /// An instance of an operation, as far as it is about ranks that are selected.
+    /// Up to so many ranks an instance can be shown with all of them.
+    pub const MAX_SHOWN_WHOLE: usize = 256;
+
+    /// An instance of an operation, as far as it is about ranks that are selected. `on_path`: the slots on its critical
+    /// path.
     pub(crate) fn of(
         instance: &CompleteInstance<'_>,
-        figures: &Figures,
+        (figures, on_path): (&Figures, &[u32]),
         key: OperationKey,
         costliness: Costliness,
         is_selected: impl Fn(u32) -> bool,
@@ -188,6 +199,8 @@ impl InstanceTimes {
             });
             of_slots.collect()
         });
+        let on_path = on_path.iter().filter_map(|&slot| index_of(slot as usize));
+        let on_path: Vec<u32> = on_path.map(|index| index as u32).collect();
         let paired = instance.messages.map(|messages| messages.paired);
         let mut messages = Vec::with_capacity(paired.map_or(0, <[_]>::len));
         messages.extend(paired.into_iter().flatten().filter_map(|message| {
@@ -199,6 +212,7 @@ impl InstanceTimes {
             costliness,
             key,
             duration_ns: figures.duration,
+            first_enter_ns: instance.extent.first_enter,
             sequence: instance.position,
             phase: instance.phase,
             last: figures.last.and_then(index_of),
@@ -212,7 +226,8 @@ impl InstanceTimes {
                 slots.iter().map(|&slot| instance.sites[slot]).collect()
             },
             n_messages: paired.is_some().then_some(messages.len() as u64),
-            messages: longest(messages),
+            messages: longest(messages, &on_path),
+            on_path,
         }
     }
 
@@ -266,10 +281,17 @@ impl MessageTimes {
     }
 }
 
-/// The messages that took longest, at most [`MAX_MESSAGES`].
-fn longest(mut messages: Vec<MessageTimes>) -> Vec<MessageTimes> {
+/// The messages that took longest, at most [`MAX_MESSAGES`], but first those between calls on the critical path.
+fn longest(mut messages: Vec<MessageTimes>, on_path: &[u32]) -> Vec<MessageTimes> {
     if messages.len() > MAX_MESSAGES {
-        messages.sort_unstable_by_key(|message| (Reverse(message.transfer_ns()), *message));
+        let on_path: BTreeSet<u32> = on_path.iter().copied().collect();
+        let is_on_path = |message: &MessageTimes| {
+            on_path.contains(&message.from) && on_path.contains(&message.to)
+        };
+        messages.sort_unstable_by_key(|message| {
+            let transfer_ns = message.transfer_ns();
+            (!is_on_path(message), Reverse(transfer_ns), *message)
+        });
         messages.truncate(MAX_MESSAGES);
         messages.shrink_to_fit();
     }
@@ -289,6 +311,23 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn of_many_messages_those_on_the_critical_path_are_kept_however_short() {
+        let sent = (0..3_000).map(|at| MessageTimes {
+            sent_ns: at,
+            received_ns: Some(2 * at),
+            posted_ns: 0,
+            from: at as u32,
+            to: at as u32 + 1,
+            bytes: 8,
+        });
+        let kept = longest(sent.collect(), &[7, 9, 8, 3]);
+        let shortest = kept.iter().filter(|message| message.from < 1_000);
+        let mut shortest: Vec<u32> = shortest.map(|message| message.from).collect();
+        shortest.sort_unstable();
+        assert_eq!((kept.len(), shortest), (MAX_MESSAGES, vec![7, 8]));
+    }
+
     proptest! {
         #[test]
         fn of_many_messages_no_shorter_one_than_those_left_out_is_kept(
@@ -303,7 +342,7 @@ mod tests {
                 bytes: at as u64,
             });
             let sent: Vec<MessageTimes> = sent.collect();
-            let kept = longest(sent.clone());
+            let kept = longest(sent.clone(), &[]);
             prop_assert_eq!(kept.len(), sent.len().min(MAX_MESSAGES));
             let left_out = sent.iter().filter(|message| !kept.contains(message));
             let most = left_out.map(MessageTimes::transfer_ns).max().flatten();

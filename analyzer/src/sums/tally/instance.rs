@@ -101,7 +101,12 @@ impl Tally<'_> {
     }
 
     /// Figures of the instance as a whole.
-    pub(super) fn add_instance(&mut self, of: &Measured<'_, '_>, section: OperationSection) {
+    pub(super) fn add_instance(
+        &mut self,
+        of: &Measured<'_, '_>,
+        shape: Option<&Shape>,
+        section: OperationSection,
+    ) {
         let Measured {
             instance,
             shown_at,
@@ -130,7 +135,15 @@ impl Tally<'_> {
         let mut made: Option<InstanceTimes> = None;
         let mut in_detail = || {
             let is_selected = |rank| selection.has_rank(rank);
-            let new = || InstanceTimes::of(instance, figures, of.key, costliness, is_selected);
+            let new = || {
+                let shape = shape.filter(|_| instance.n_calls() > InstanceTimes::MAX_SHOWN_WHOLE);
+                let on_path = shape.map_or_else(Vec::new, |shape| {
+                    let scratch = &mut self.scratch.graph_scratch;
+                    scratch.slots_on_path(instance, shape, &self.context.resolution)
+                });
+                let found = (*figures, &on_path[..]);
+                InstanceTimes::of(instance, found, of.key, costliness, is_selected)
+            };
             made.get_or_insert_with(new).clone()
         };
         let is_of_several = instance.n_calls() > 1;

@@ -199,6 +199,7 @@ fn figure(heading: &str, caption: &str, picture: Curves) -> Figure {
     Figure {
         heading: heading.into(),
         caption: caption.into(),
+        export: "".into(),
         on_demand: false,
         picture: picture.into(),
     }

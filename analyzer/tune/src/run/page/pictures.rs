@@ -56,6 +56,7 @@ pub(super) fn program(outcome: &Outcome) -> Option<Figure> {
                   overlap, the prediction agrees with the measurement. If the interval of the program against itself (A/A) does \
                   not contain 1, something else changed from run to run."
             .into(),
+        export: "".into(),
         on_demand: false,
         picture: picture.into(),
     })
@@ -104,6 +105,7 @@ pub(super) fn kind(kind: &Kind<'_>, outcome: &Outcome) -> Option<Figure> {
                   alone: the median call in a benchmark with the recorded arrivals, with its 95 % interval. Measured: the median instance of one recorded run with the proposal, with its 95 % interval. An interval without a right \
                   end goes on beyond the axis."
             .into(),
+        export: "".into(),
         on_demand: false,
         picture: picture.into(),
     })
