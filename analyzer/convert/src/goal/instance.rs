@@ -80,14 +80,13 @@ impl MessageFinder {
         if !of.messages.is_empty() {
             return Some(self.recorded(of));
         }
+        if has_groups {
+            return None;
+        }
         let key = Key {
             operation: of.instance.operation,
             communicator: of.instance.communicator()?,
-            bytes: if has_groups {
-                return None;
-            } else {
-                bytes_of_one(of, Operation::from_name(operation.operation)?)?
-            },
+            bytes: bytes_of_one(of, Operation::from_name(operation.operation)?)?,
             tree: of.instance.tree,
         };
         if let Some(known) = self.kept.get(&key) {
