@@ -3,8 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use collbench_text::inert;
 use collbench_text::output::write_file;
+use collbench_text::{inert, shell};
 use collbench_tune::run::{Ending, Tried};
 use collbench_tune::{Means, Value};
 
@@ -86,14 +86,8 @@ pub(super) fn file_name(name: &str) -> String {
 
 /// Words as a shell reads them.
 fn words<'w>(words: impl IntoIterator<Item = &'w OsStr>) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
-    let quoted = words.into_iter().map(|word| {
-        let word = word.to_string_lossy();
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word.into_owned()
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    });
+    let quoted = words
+        .into_iter()
+        .map(|word| shell::word(&word.to_string_lossy()));
     quoted.collect::<Vec<_>>().join(" ")
 }
