@@ -113,9 +113,7 @@ impl Selection {
             parts.push(format!("communicator-{}", joined(names)));
         }
         if !self.ranks.is_empty() {
-            let ranges = self.merged_ranks().into_iter();
-            let ranges: Vec<String> = ranges.map(|(first, last)| as_given(first, last)).collect();
-            parts.push(format!("ranks-{}", ranges.join("+")));
+            parts.push(format!("ranks-{}", self.ranks_as_given().join("+")));
         }
         parts.extend(self.phase.map(|level| format!("phase-{level}")));
         parts.extend(self.from_ns.map(|ns| format!("from-{}s", seconds(ns))));
@@ -141,6 +139,13 @@ impl Selection {
             ranks: self.merged_ranks(),
             ..self.clone()
         })
+    }
+
+    /// The ranges of ranks in rising order, each as on the command line: `7`, `0-3`.
+    #[must_use]
+    pub fn ranks_as_given(&self) -> Vec<String> {
+        let ranges = self.merged_ranks().into_iter();
+        ranges.map(|(first, last)| as_given(first, last)).collect()
     }
 
     /// The ranges of ranks in rising order, those that touch as one.

@@ -100,15 +100,7 @@ fn options(selection: &Selection) -> Vec<String> {
     options.extend(operations.map(|name| option("operation", name)));
     let communicators = selection.communicators.iter();
     options.extend(communicators.map(|name| option("communicator", name)));
-    let ranks = selection.merged_ranks().into_iter();
-    let ranks = ranks.map(|(first, last)| {
-        if first == last {
-            first.to_string()
-        } else {
-            format!("{first}-{last}")
-        }
-    });
-    let ranks: Vec<String> = ranks.collect();
+    let ranks = selection.ranks_as_given();
     if !ranks.is_empty() {
         options.push(option("ranks", &ranks.join(",")));
     }
