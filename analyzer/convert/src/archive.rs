@@ -19,7 +19,7 @@ use collbench_analyzer::rows::{
     AnalysisOfRows, CallRow, InstanceRow, InstanceState, InstanceWithCalls, MOST_PENDING,
     OperationRow, OverlapRow, Rows,
 };
-use collbench_formats::{CompletingCall, Operation};
+use collbench_formats::Operation;
 use collbench_otf2::{
     Archive, Collective, CollectiveOp, Error, Library, RegionRef, Root, StringRef, Transfer,
 };
@@ -275,9 +275,7 @@ impl ArchiveWriter {
             }
             return self.visit(thread, enter_ns, leave_ns, Deed::Call(call));
         };
-        let completing = overlap.completing_ns.zip(overlap.completing);
-        // When a request was given back is not known.
-        let completing = completing.filter(|(_, (by, _))| *by != CompletingCall::RequestFree);
+        let completing = overlap.waited_for_by();
         if completing.is_none() {
             call.collective = None;
         }
@@ -292,7 +290,7 @@ impl ArchiveWriter {
         };
         let initiated_ns = self.clock.at(overlap.initiated_ns);
         self.visit(thread, enter_ns, initiated_ns, Deed::Call(initiation))?;
-        let Some((completing_ns, (by, thread))) = completing else {
+        let Some((completing_ns, by, thread)) = completing else {
             return Ok(());
         };
         let region = operations::completing_region(by);

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use collbench_analyzer::rows::{
     AnalysisOfRows, CallRow, InstanceState, InstanceWithCalls, MOST_PENDING, OperationRow, Rows,
 };
-use collbench_formats::CompletingCall;
 use collbench_text::quantity;
 
 use crate::error::ExportError;
@@ -153,10 +152,7 @@ impl GoalWriter {
                 call.thread,
                 begin,
             ));
-            let completing = overlap.completing_ns.zip(overlap.completing);
-            // Who gives a request back does not wait.
-            let completing = completing.filter(|(_, (by, _))| *by != CompletingCall::RequestFree);
-            if let Some((enter_ns, (_, thread))) = completing {
+            if let Some((enter_ns, _, thread)) = overlap.waited_for_by() {
                 let complete = Deed::Complete(number);
                 rank.add(event(enter_ns, left_ns(call), thread, complete));
             }

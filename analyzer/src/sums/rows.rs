@@ -102,6 +102,17 @@ pub struct OverlapRow {
     pub n_tests: u64,
 }
 
+impl OverlapRow {
+    /// The call that waited for it, when that was entered, ns, and its thread; `None` where there was none: who gives a request
+    /// back does not wait.
+    #[must_use]
+    pub fn waited_for_by(&self) -> Option<(i64, CompletingCall, u32)> {
+        let (by, thread) = self.completing?;
+        let is_waiting = by != CompletingCall::RequestFree;
+        is_waiting.then_some((self.completing_ns?, by, thread))
+    }
+}
+
 /// One message between two processes of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageRow {
