@@ -15,6 +15,19 @@ pub struct Call {
 }
 
 impl Call {
+    /// One of which the bytes of one process are known, but not in how many elements: these are as long as that number
+    /// allows, at most 8 bytes.
+    #[must_use]
+    pub fn of_bytes(n_processes: usize, root: usize, bytes: u64) -> Self {
+        let element_bytes = 1 << bytes.trailing_zeros().min(3);
+        Self {
+            n_processes,
+            root,
+            elements: bytes / element_bytes,
+            element_bytes,
+        }
+    }
+
     /// Another root.
     #[must_use]
     pub fn with_root(self, root: usize) -> Self {

@@ -10,6 +10,7 @@ mod groupings;
 mod one_way;
 mod written;
 
+use collbench_formats::Operation;
 use collbench_formats::tree::{Collective, Wrappers};
 use collbench_plans::{Flow, Paths};
 
@@ -22,6 +23,8 @@ pub use written::{InMemory, TreeSchedule};
 pub const SEGMENT_BYTES: u64 = 8 << 10;
 /// Length of what stands before the value in each message, bytes.
 pub const HEADER_BYTES: u64 = 24;
+/// The greatest payload for which calls run on trees, bytes.
+const MOST_BYTES: u64 = i32::MAX as u64;
 /// More segments than an operation may have.
 const TOO_MANY_SEGMENTS: u64 = (1 << 24) - 1;
 
@@ -39,6 +42,20 @@ pub struct TreeCall {
 }
 
 impl TreeCall {
+    /// One of which the bytes of one rank are known; `None` if such calls never run on a tree.
+    #[must_use]
+    pub fn of(operation: Operation, root: usize, bytes: u64) -> Option<Self> {
+        let collective = Collective::of(operation)?;
+        let has_payload = (1..=MOST_BYTES).contains(&bytes);
+        (has_payload || collective == Collective::Barrier).then_some(Self {
+            collective,
+            root: root as u32,
+            bytes,
+            // That is not recorded; segments are the same for all powers of two.
+            element_bytes: 1,
+        })
+    }
+
     /// The rank that the call names as its root; `None` of operations without one.
     #[must_use]
     pub fn named_root(&self) -> Option<u32> {

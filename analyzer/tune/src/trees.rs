@@ -107,9 +107,7 @@ impl Writer<'_> {
             return Ok(());
         };
         let operation = of.choice.operation;
-        let is_it = |one: &Collective| one.operation() == operation;
-        let collective = Collective::ALL.into_iter().find(is_it);
-        let collective = collective.ok_or("no trees are for it")?;
+        let collective = Collective::of(operation).ok_or("no trees are for it")?;
         if let Some(file) = chosen.strip_prefix(TREES_OF) {
             return self.copy(file, collective, of);
         }

@@ -31,6 +31,12 @@ impl Collective {
         Self::Allgather,
     ];
 
+    /// The one that is an operation of records; `None` if trees do not execute that.
+    #[must_use]
+    pub fn of(operation: Operation) -> Option<Self> {
+        Self::ALL.into_iter().find(|of| of.operation() == operation)
+    }
+
     /// The operation as it is in records.
     #[must_use]
     pub const fn operation(self) -> Operation {

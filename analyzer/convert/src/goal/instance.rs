@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use collbench_analyzer::rows::{InstanceWithCalls, OperationRow};
 use collbench_formats::Operation;
-use collbench_formats::tree::{Collective, Wrappers};
+use collbench_formats::tree::Wrappers;
 use collbench_schedules::goal::OtherEnd;
 use collbench_schedules::open_mpi::{Named, Release, ran, schedule};
 use collbench_schedules::own_trees::{self, TreeCall};
@@ -15,8 +15,6 @@ use super::rank::Steps;
 
 /// Actions of schedules that are kept for the next instance, at most.
 const MOST_KEPT: usize = 1 << 20;
-/// The greatest payload for which calls run on trees, bytes.
-const MOST_BYTES_OF_TREES: u64 = i32::MAX as u64;
 
 /// Where the messages of an instance come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,15 +177,13 @@ impl MessageFinder {
         let operation = Operation::from_name(row.operation)?.blocking();
         let root = of.instance.root();
         let slot = |rank: u32| of.calls.iter().position(|call| call.rank == rank);
-        let element_bytes = 1 << key.bytes.trailing_zeros().min(3);
-        let call = Call {
-            n_processes: of.calls.len(),
-            root: root.map_or(Some(0), slot)?,
-            elements: key.bytes / element_bytes,
-            element_bytes,
-        };
+        let root = root.map_or(Some(0), slot)?;
+        let call = Call::of_bytes(of.calls.len(), root, key.bytes);
         let (origin, schedule) = if let Some(tree) = key.tree {
-            (Origin::OwnTree, self.over_tree(tree, operation, &call)?)
+            let wrappers = self.own_trees.get(tree as usize)?.as_ref()?;
+            let tree_call = TreeCall::of(operation, root, key.bytes)?;
+            let schedule = own_trees::schedule(wrappers, &tree_call).ok()?;
+            (Origin::OwnTree, schedule.schedule)
         } else {
             let named = row.library_name.as_deref();
             let named =
@@ -198,24 +194,6 @@ impl MessageFinder {
             }
         };
         messages(of, origin, schedule)
-    }
-
-    fn over_tree(&self, tree: u32, operation: Operation, call: &Call) -> Option<Schedule> {
-        let wrappers = self.own_trees.get(tree as usize)?.as_ref()?;
-        let mut collectives = Collective::ALL.into_iter();
-        let collective = collectives.find(|of| of.operation() == operation)?;
-        let bytes = call.elements * call.element_bytes;
-        let is_possible = wrappers.n_ranks() as usize == call.n_processes
-            && (operation == Operation::Barrier || (1..=MOST_BYTES_OF_TREES).contains(&bytes));
-        let call = TreeCall {
-            collective,
-            root: call.root as u32,
-            bytes,
-            element_bytes: 1,
-        };
-        is_possible
-            .then(|| own_trees::schedule(wrappers, &call).ok())?
-            .map(|of| of.schedule)
     }
 }
 

@@ -168,15 +168,9 @@ pub(super) fn release(library: Library) -> Release {
     }
 }
 
-/// The call of a class. Elements are as long as their number allows: it is not recorded.
+/// The call of a class.
 pub(super) fn call(class: &Class) -> Call {
-    let element_bytes = 1 << class.bytes.trailing_zeros().min(3);
-    Call {
-        n_processes: class.ranks.len(),
-        root: class.root,
-        elements: class.bytes / element_bytes,
-        element_bytes,
-    }
+    Call::of_bytes(class.ranks.len(), class.root, class.bytes)
 }
 
 /// What ran: that of which the messages of an instance are. It is what the library reported, whose parameters are looked for;

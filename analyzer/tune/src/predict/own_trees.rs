@@ -16,9 +16,6 @@ use serde::Serialize;
 
 use super::recorded::{Class, Recorded};
 
-/// The greatest payload for which calls run on trees, bytes.
-const MOST_BYTES: u64 = i32::MAX as u64;
-
 /// A tree file with its name.
 #[derive(Debug, Clone)]
 pub struct NamedTreeFile {
@@ -53,21 +50,12 @@ pub struct LeftOut {
 
 /// The operation of a class that trees execute.
 pub(super) fn collective(class: &Class) -> Option<Collective> {
-    let mut all = Collective::ALL.into_iter();
-    all.find(|of| of.operation() == class.operation)
+    Collective::of(class.operation)
 }
 
 /// The call of a class: `None` if it never runs on a tree.
 pub(super) fn call(class: &Class) -> Option<TreeCall> {
-    let collective = collective(class)?;
-    let has_payload = (1..=MOST_BYTES).contains(&class.bytes);
-    (has_payload || collective == Collective::Barrier).then_some(TreeCall {
-        collective,
-        root: class.root as u32,
-        bytes: class.bytes,
-        // That is not recorded; segments are the same for all powers of two.
-        element_bytes: 1,
-    })
+    TreeCall::of(class.operation, class.root, class.bytes)
 }
 
 /// The schedule of a class over a tree.
