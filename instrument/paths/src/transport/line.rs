@@ -23,7 +23,7 @@ impl Line {
     #[inline]
     #[allow(unsafe_code, reason = "the processor has an instruction for it")]
     pub(crate) fn prefetch(&self) {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: all x86-64 processors have it, and it changes no memory.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -35,7 +35,7 @@ impl Line {
     #[inline]
     #[allow(unsafe_code, reason = "the processor has an instruction for it")]
     pub(crate) fn prefetch_to_write(&self) {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: it changes no memory; processors without it do nothing.
         unsafe {
             std::arch::asm!(

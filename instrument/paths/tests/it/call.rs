@@ -43,9 +43,9 @@ impl Call {
         let words = (0..n_words).map(|_| match self.op {
             // Of different magnitude, so that the order of sums shows.
             Op::Floats => {
-                let exponent = random.below(60) as i32 - 30;
+                let power = f64::from_bits((1023 - 30 + random.below(60) as u64) << 52);
                 let fraction = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
-                ((fraction - 0.5) * 2_f64.powi(exponent)).to_bits()
+                ((fraction - 0.5) * power).to_bits()
             }
             Op::Sum | Op::Matrices => random.next(),
         });

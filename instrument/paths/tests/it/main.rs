@@ -16,3 +16,4 @@ mod run;
 mod schedules;
 mod threads;
 mod tree_files;
+mod weak_memory;
