@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Tests that run at a time: those under mpirun mostly wait. How many ranks that is, tests/src/room.rs decides.
 SIDE_BY_SIDE := $(shell echo $$((4 * $$(nproc))))
 
-.PHONY: help build demo test schemas test-browser test-programs test-strangers test-long score mutate interrupt corpus bench bench-analyze bench-export clocks guard install dist deb test-dist clean
+.PHONY: help build demo test schemas test-browser test-programs test-strangers test-long score mutate interrupt memory-order corpus bench bench-analyze bench-export clocks guard install dist deb test-dist clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
@@ -20,6 +20,7 @@ help:
 	@echo 'make score           run 300 programs whose late ranks are known, and count how often the verdict is true'
 	@echo 'make mutate          analyze $(N) damaged traces (N=..., SEED=...)'
 	@echo 'make interrupt       interrupt the recorder with signal handlers (RUNS=..., TRIES=...)'
+	@echo 'make memory-order    run operations over shared memory under Miri and ThreadSanitizer (an hour; rustup)'
 	@echo 'make bench           measure what recording costs on this machine, and how fast the analysis is'
 	@echo 'make bench-analyze   measure only how fast the analysis is'
 	@echo 'make bench-export    measure only how fast exports are, and how large'
@@ -91,6 +92,10 @@ RUNS  ?= 200
 interrupt: build
 	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev
 	$(CARGO) run -p collbench-interrupt -- --count $(TRIES) --runs $(RUNS)
+
+# The order in which processes see what others store in shared memory.
+memory-order:
+	@scripts/memory-order.sh
 
 # Adds what the fuzz targets begin with, as far as it is not there: see fuzz/README.md.
 corpus:

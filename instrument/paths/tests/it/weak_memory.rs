@@ -1,8 +1,6 @@
 //! Short courses of operations of one host, few enough for Miri, which runs threads in any order and
-//! lets loads return old values wherever the memory model allows that:
-//!
-//!     MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..64" cargo +nightly miri test \
-//!         -p collbench-paths --test it weak_memory
+//! lets loads return old values wherever the memory model allows that. docs/testing.md says how to run
+//! them so, and under ThreadSanitizer.
 
 use collbench_formats::tree::WrapperKind;
 use collbench_paths::{Idle, InProcess, SimulatedCosts, Team, TeamOptions, WaitPolicy};
@@ -12,24 +10,22 @@ use crate::flat_tree::flat_tree;
 use crate::random::Random;
 use crate::run::on_all_with;
 
-/// Calls of a course.
-const CALLS: usize = if cfg!(miri) { 10 } else { 2000 };
+/// Calls of a course; a million in all of them if `COLLBENCH_TESTS_LONG` is in the environment, for ThreadSanitizer.
+fn n_calls() -> usize {
+    match std::env::var_os("COLLBENCH_TESTS_LONG") {
+        _ if cfg!(miri) => 10,
+        Some(_) => 250_000,
+        None => 2000,
+    }
+}
 
-/// All orders in which `n_ranks` pass short values, and values that are divided among them, over a tree of
-/// this kind.
+/// `n_ranks` pass short values, and values that are divided among them, over a tree of this kind.
 fn course(kind: WrapperKind, n_ranks: u32) {
     let owner = match kind {
         WrapperKind::Exchange => 0,
         _ => n_ranks - 1,
     };
     let tree = flat_tree(kind, 0..n_ranks, owner);
-    let mut random = Random::new(u64::from(n_ranks));
-    let calls: Vec<Call> = (0..CALLS)
-        .map(|_| Call {
-            count: random.below(40),
-            ..Call::random(&mut random, n_ranks as usize)
-        })
-        .collect();
     let options = TeamOptions {
         segment_bytes: 144,
         // Copies by the kernel are not what is tried here.
@@ -40,25 +36,25 @@ fn course(kind: WrapperKind, n_ranks: u32) {
         ..TeamOptions::new(WaitPolicy::new(Idle::Yield))
     };
     let on_rank = {
-        let (tree, calls) = (tree.clone(), calls.clone());
+        let tree = tree.clone();
         move |team: &mut Team<InProcess>, me: u32| {
-            let mut random = Random::new(u64::from(me));
-            let all = calls.iter().map(|call| {
-                (0..random.below(3)).for_each(|_| std::thread::yield_now());
-                call.got(team, tree.n_ranks(), me)
-            });
-            all.collect::<Vec<_>>()
+            let mut calls = Random::new(u64::from(n_ranks));
+            let mut delays = Random::new(u64::from(me));
+            for _ in 0..n_calls() {
+                let call = Call {
+                    count: calls.below(40),
+                    ..Call::random(&mut calls, n_ranks as usize)
+                };
+                (0..delays.below(3)).for_each(|_| std::thread::yield_now());
+                let got = call.got(team, n_ranks, me);
+                if let Some(expected) = call.expected(&tree, me) {
+                    assert!(got == expected, "rank {me}, {call:?}, {kind:?}");
+                }
+            }
         }
     };
     let processes = InProcess::processes(tree.hosts(), SimulatedCosts::default());
-    let results = on_all_with(processes, &tree, options, on_rank);
-    for (me, results) in (0..).zip(results) {
-        for (call, got) in calls.iter().zip(results) {
-            if let Some(expected) = call.expected(&tree, me) {
-                assert!(got == expected, "rank {me}, {call:?}, {kind:?}");
-            }
-        }
-    }
+    on_all_with(processes, &tree, options, on_rank);
 }
 
 #[test]
