@@ -41,10 +41,14 @@ const FAR_WORSE: f64 = 3.0;
 const MOST_CALLS: u32 = 64;
 /// The share of the time in the calls that control points may take, once nothing changes.
 const CONTROL_SHARE: f64 = 0.001;
+/// And before that, while nothing is tried.
+const EARLY_CONTROL_SHARE: f64 = 0.01;
 /// Fewest and most calls between control points while nothing is tried.
 const STEADY_CALLS: (u64, u64) = (16, 1 << 24);
+/// Most blocks between control points while nothing is tried.
+const MAX_STEADY_BLOCKS: u64 = 8;
 /// Control points are at least this many calls apart in the long run, however long the calls are.
-const LEAST_CAP: f64 = 64.0;
+const LEAST_CAP: u64 = 64;
 /// Between control points there are that many parts of the calls so far, while nothing is tried: a change is noticed
 /// after so many at the latest.
 const STEADY_PART: u64 = 6;
@@ -209,6 +213,8 @@ pub struct Controller {
     spent_ns: f64,
     first_ns: f64,
     in_calls_ns: f64,
+    /// The shortest time of a control point over all processes: others have waited for a late process.
+    control_ns: f64,
 }
 
 impl Controller {
@@ -246,6 +252,7 @@ impl Controller {
             spent_ns: 0.0,
             first_ns: 0.0,
             in_calls_ns: 0.0,
+            control_ns: f64::INFINITY,
         }
     }
 
@@ -260,6 +267,7 @@ impl Controller {
         let position = plan.end();
         let before = self.in_use;
         self.account(figures);
+        self.control_ns = self.control_ns.min(control_ns * n_processes as f64);
         let mut reason = Reason::Undecided;
         let is_surprised = self.is_surprised(figures);
         if self.has_changed(figures) || is_surprised {
@@ -279,7 +287,7 @@ impl Controller {
             }
         }
         self.judge_others(position);
-        let plan = self.next_plan(position, control_ns * n_processes as f64);
+        let plan = self.next_plan(position);
         Decision {
             plan,
             in_use: self.in_use,
@@ -388,26 +396,25 @@ impl Controller {
         if self.candidates[in_use].rounds < 2 {
             return false;
         }
-        let blocks = || {
-            figures
-                .blocks
-                .iter()
-                .filter(|block| block.candidate == in_use)
-        };
-        // A change in the middle of a block shows in the slower ones of its calls.
-        let upper_quartile = |mut times: Vec<f64>| {
-            times.sort_by(f64::total_cmp);
-            times.get(times.len() * 3 / 4).copied()
-        };
-        let totals = upper_quartile(blocks().flat_map(|block| block.totals.clone()).collect());
-        let least = upper_quartile(blocks().flat_map(|block| block.least.clone()).collect());
-        let [of_totals, of_least] = &mut self.watches;
-        let [totals, least] = [
-            totals.is_some_and(|time| of_totals.add(time)),
-            least.is_some_and(|time| of_least.add(time)),
-        ];
-        // A late process changes only the first, a disturbance mostly only one.
-        totals && (least || !self.options.waits_for_all)
+        let blocks: Vec<&BlockFigures> = figures
+            .blocks
+            .iter()
+            .filter(|block| block.candidate == in_use)
+            .collect();
+        // Where nothing else is tried, each block is long.
+        let is_steady = blocks.len() == figures.blocks.len();
+        let n_together = if is_steady { 1 } else { blocks.len().max(1) };
+        blocks.chunks(n_together).any(|blocks| {
+            let totals = upper_quartile(blocks, |block| &block.totals);
+            let least = upper_quartile(blocks, |block| &block.least);
+            let [of_totals, of_least] = &mut self.watches;
+            let [totals, least] = [
+                totals.is_some_and(|time| of_totals.add(time)),
+                least.is_some_and(|time| of_least.add(time)),
+            ];
+            // A late process changes only the first, a disturbance mostly only one.
+            totals && (least || !self.options.waits_for_all)
+        })
     }
 
     /// Whether one that was certainly worse took less in each of its calls than the candidate in use in the same plan, or
@@ -593,7 +600,7 @@ impl Controller {
         (FIRST_CALLS << self.candidates[nth].rounds.min(16)).min(MOST_CALLS)
     }
 
-    fn next_plan(&mut self, position: u64, control_ns: f64) -> Plan {
+    fn next_plan(&mut self, position: u64) -> Plan {
         let is_wanted = |nth: usize| {
             let candidate = &self.candidates[nth];
             match candidate.standing {
@@ -623,7 +630,7 @@ impl Controller {
         }
         let mut random = Random::of(&[hash(&[self.options.seed, position])]);
         if planned.is_empty() {
-            return self.steady(position, control_ns, &mut random);
+            return self.steady(position, &mut random);
         }
         for &nth in &planned {
             self.put_off(nth, position);
@@ -661,21 +668,37 @@ impl Controller {
         }
     }
 
-    /// Calls of the candidate in use, the more the longer nothing has changed.
-    fn steady(&self, position: u64, control_ns: f64, random: &mut Random) -> Plan {
+    /// Calls of the candidate in use, the more the longer nothing has changed: as many blocks as there would be control
+    /// points if these took no time.
+    fn steady(&self, position: u64, random: &mut Random) -> Plan {
         let in_use_ns = self.candidates[self.in_use].total_ns.unwrap_or(1.0);
-        let enough = (control_ns / in_use_ns / CONTROL_SHARE).max(LEAST_CAP) as u64;
+        let of_share = |share: f64| (self.control_ns / in_use_ns / share) as u64;
+        let enough = of_share(CONTROL_SHARE).max(LEAST_CAP);
         let calls = ((position - self.grown_from) / STEADY_PART).min(enough);
         let calls = calls.clamp(STEADY_CALLS.0, STEADY_CALLS.1);
-        let calls = calls + random.below(calls as usize / 4 + 1) as u64;
+        let most = calls * MAX_STEADY_BLOCKS;
+        let all_calls = calls.max(of_share(EARLY_CONTROL_SHARE).min(most));
+        let n_blocks = all_calls.div_ceil(calls);
+        let calls = (all_calls / n_blocks) as usize;
+        let blocks = (0..n_blocks).map(|_| Block {
+            candidate: self.in_use as u8,
+            calls: (calls + random.below(calls / 4 + 1)) as u32,
+        });
         Plan {
             begin: position,
-            blocks: vec![Block {
-                candidate: self.in_use as u8,
-                calls: calls as u32,
-            }],
+            blocks: blocks.collect(),
         }
     }
+}
+
+/// The upper quartile of times of some blocks: a change in the middle of a block shows in the slower ones of its calls.
+fn upper_quartile(
+    blocks: &[&BlockFigures],
+    of: impl Fn(&BlockFigures) -> &Vec<f64>,
+) -> Option<f64> {
+    let mut times: Vec<f64> = blocks.iter().flat_map(|block| of(block)).copied().collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() * 3 / 4).copied()
 }
 
 #[cfg(test)]
