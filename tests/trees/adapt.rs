@@ -144,7 +144,7 @@ fn a_program_begins_with_what_an_earlier_run_has_found_about_the_same_calls() {
     }
     let trees = "[[tree]]\noperations = ['allreduce']\nadapt = { library = true, results = 'any' }\n\
         candidate = [{ shape = 'exchange' }, { shape = 'binomial' }, { shape = 'linear' }]\n";
-    const UNMET: &str = "1 of 1 kinds of calls in the log";
+    const UNMET: &str = "1 of 1 classes of calls in the log";
     let job = |n_ranks| Job::new(n_ranks, program("loop.c"), &["100"]);
     let of_allreduce = |entries: &[Entry]| {
         let mut entries = entries.iter();

@@ -106,7 +106,7 @@ pub struct Adapting {
     pub policy: Policy,
     /// The file to which decisions are written, absolute; `None`: they are not.
     pub log: Option<String>,
-    /// What an earlier run has found, as lines of its log, one for each kind of calls.
+    /// What an earlier run has found, as lines of its log, one for each class of calls.
     pub learned: Vec<String>,
 }
 

@@ -125,7 +125,7 @@ pub enum Reason {
     FarBetter,
     /// The one in use could not execute the calls.
     Unable,
-    /// The times of the one in use have changed: all are tried again.
+    /// The times of the one in use have changed, or are others than in an earlier run: all are tried again.
     Changed,
     /// As `Better` and `FarBetter`, but the candidate in use may not change.
     Kept,
@@ -282,7 +282,11 @@ impl Controller {
         self.account(figures);
         let mut reason = Reason::Undecided;
         let is_surprised = self.is_surprised(figures);
-        if self.has_changed(figures) || is_surprised || self.is_unlike_learned(plan, figures) {
+        if self.is_unlike_learned(plan, figures) {
+            self.forget_learned();
+            reason = Reason::Changed;
+        }
+        if self.has_changed(figures) || is_surprised {
             self.try_all_again(position);
             // Otherwise calls before and after the change are in one block.
             if is_surprised {
@@ -448,6 +452,15 @@ impl Controller {
         let is_longer = |time: &f64| *time > UNLIKE * learned.in_use_ns;
         let is_shorter = |time: &f64| *time * UNLIKE < learned.in_use_ns;
         !times.is_empty() && (times.iter().all(is_longer) || times.iter().all(is_shorter))
+    }
+
+    /// Candidates have first calls, but for those that have had them.
+    fn forget_learned(&mut self) {
+        let untried = self.candidates.iter_mut().filter(|of| of.calls == 0);
+        for candidate in untried {
+            candidate.standing = Standing::Tried;
+            candidate.relative = None;
+        }
     }
 
     /// Whether one that was certainly worse took less in each of its calls than the candidate in use in the same plan, or

@@ -250,7 +250,7 @@ impl Entry {
     }
 }
 
-/// The last control point of each kind of calls; of communicators with the same processes, the one with the most calls.
+/// The last control point of each class of calls; of communicators with the same processes, the one with the most calls.
 #[must_use]
 pub fn last_of_each(entries: Vec<Entry>) -> Vec<Entry> {
     let mut last: BTreeMap<Subject, Entry> = BTreeMap::new();

@@ -72,7 +72,7 @@ impl OfLibrary<'_> {
     }
 }
 
-/// Says how many kinds of calls an earlier run has found something about that this one did not have. To be called by all
+/// Says how many classes of calls an earlier run has found something about that this one did not have. To be called by all
 /// processes, before MPI ends.
 pub(super) fn tell_unmet(trees: &World) {
     if trees.learned.is_empty() {
@@ -88,7 +88,7 @@ pub(super) fn tell_unmet(trees: &World) {
     let n_unmet = by_any.iter().filter(|is_met| **is_met == 0).count();
     if trees.rank == 0 && code == 0 && n_unmet > 0 {
         let what = format!(
-            "--adapt-from: {n_unmet} of {n} kinds of calls in the log were not in this run, and had no effect: trees, operation, \
+            "--adapt-from: {n_unmet} of {n} classes of calls in the log were not in this run, and had no effect: trees, operation, \
              payload, root, processes, their places or candidates are others"
         );
         say(0, &what);

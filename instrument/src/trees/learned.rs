@@ -44,7 +44,7 @@ impl FromLog {
         found.learned
     }
 
-    /// For each kind of calls 1 if this process had some, 0 if not.
+    /// For each class of calls 1 if this process had some, 0 if not.
     pub(super) fn met(&self) -> Vec<i64> {
         let met = self.0.iter().map(|of| of.is_met.load(Ordering::Relaxed));
         met.map(i64::from).collect()
