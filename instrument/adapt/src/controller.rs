@@ -36,8 +36,6 @@ const MAX_ROUNDS: u32 = 6;
 const FIRST_HOLD: u64 = 4;
 /// Most blocks of a candidate in a round.
 const MAX_TURNS: u32 = 8;
-/// One that was worse must be better in that many calls to be a surprise, if it is not far better.
-const SURPRISING_CALLS: usize = 4;
 /// A candidate that took that many times as long as the one in use is not tried again after a change before its calls fit
 /// what may be spent.
 const FAR_WORSE: f64 = 3.0;
@@ -463,8 +461,8 @@ impl Controller {
         }
     }
 
-    /// Whether one that was certainly worse took less in each of its calls than the candidate in use in the same plan, or
-    /// far less in few: what is known of them is no longer true.
+    /// Whether one that was certainly worse took far less in each of its calls than the candidate in use in the same plan:
+    /// what is known of them is no longer true.
     fn is_surprised(&self, figures: &Figures) -> bool {
         if self.options.is_crowded {
             // So few calls are apart by chance.
@@ -477,10 +475,7 @@ impl Controller {
         let by_least = self.options.waits_for_all;
         let is_worse = |nth: &usize| self.candidates[*nth].standing == Standing::Worse;
         let mut worse = (0..self.candidates.len()).filter(is_worse);
-        worse.any(|nth| {
-            of_plan.is_apart(nth, self.in_use, by_least, SURPRISING_CALLS)
-                || of_plan.is_far_better(nth, self.in_use, by_least, None)
-        })
+        worse.any(|nth| of_plan.is_far_better(nth, self.in_use, by_least, None))
     }
 
     /// Forgets what is known of other candidates.
