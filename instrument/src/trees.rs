@@ -29,6 +29,7 @@
 //! | `tags` | tags of messages, which no two trees share |
 //! | `last_calls` | what the last calls on a communicator have found |
 //! | `sites` | sites of hosts that the tree file does not name, by round trips between them |
+//! | `learned` | what an earlier run has found about candidates |
 //! | `adapt_log` | the file to which decisions about candidates are written |
 //! | `world` | what all processes that were started together know |
 //! | `adaptive` | calls for which there are several candidates: which one they use |
@@ -63,6 +64,7 @@ mod devices;
 #[allow(unsafe_code)]
 mod hosts;
 mod last_calls;
+mod learned;
 mod moves;
 mod predefined;
 #[allow(unsafe_code)]

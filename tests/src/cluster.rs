@@ -119,7 +119,7 @@ impl Cluster {
         &self,
         workspace: &Workspace,
         ranks: usize,
-        trees: &Path,
+        (trees, options): (&Path, &[&str]),
         name: &str,
         arguments: &[&str],
     ) -> Finished {
@@ -127,9 +127,9 @@ impl Cluster {
         let (recorder, program) = (command("collbench-record"), program(name));
         let n = ranks.to_string();
         let paths = [&recorder, trees, &program].map(|path| path.to_str().unwrap_or_default());
-        let record = [paths[0], "--trees", paths[1], "--no-trace", "--"];
-        let launch = [self.script(), "mpirun", "-n", &n, paths[2]];
-        let line = [&record[..], &launch, arguments].concat();
+        let record = [paths[0], "--trees", paths[1], "--no-trace"];
+        let launch = ["--", self.script(), "mpirun", "-n", &n, paths[2]];
+        let line = [&record[..], options, &launch, arguments].concat();
         run_ranks(ranks, workspace.path(), &[self.variable()], &line)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use collbench_adapt::read_log;
+use collbench_adapt::{Entry, first_lines, read_log};
 use collbench_tests::{Finished, Job, Workspace, analyze, have, long_or, program};
 
 use super::woven::as_with_the_library;
@@ -108,4 +108,148 @@ fn decisions_are_in_the_log_with_the_tree_file_and_in_the_trace() {
     assert!(times.is_sorted() && times[0] > 0);
     assert_eq!(allreduce["calls"], last.calls);
     assert_eq!(allreduce["candidates"][3]["name"], "the MPI library");
+}
+
+/// Runs a job over the trees of a file, with a log of its decisions; its control points.
+#[track_caller]
+fn logged(job: &Job<'_>, trees: &str, more: &[&str]) -> (Finished, Vec<Entry>) {
+    let folder = Workspace::new();
+    let log = folder.join("adapt.log");
+    let more = [more, &["--adapt-log", log.to_str().unwrap()]].concat();
+    let finished = unrecorded_with(job, trees, &more).expect(0);
+    let (_, entries) = read_log(&std::fs::read_to_string(&log).unwrap()).unwrap();
+    (finished, entries)
+}
+
+/// A log in which the candidate at a position was in use, and others took twice as long.
+fn log_of(trees: &str, entry: &Entry, in_use: usize) -> String {
+    let mut entry = entry.clone();
+    entry.in_use = in_use;
+    for (nth, (standing, _, total_ns)) in entry.candidates.iter_mut().enumerate() {
+        let (word, factor) = if nth == in_use {
+            ("in-use", 1)
+        } else {
+            ("worse", 2)
+        };
+        (*standing, *total_ns) = (word.to_owned(), Some(100_000 * factor));
+    }
+    entry.gains.fill(None);
+    first_lines(trees) + &entry.line()
+}
+
+#[test]
+fn a_program_begins_with_what_an_earlier_run_has_found_about_the_same_calls() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let trees = "[[tree]]\noperations = ['allreduce']\nadapt = { library = true, results = 'any' }\n\
+        candidate = [{ shape = 'exchange' }, { shape = 'binomial' }, { shape = 'linear' }]\n";
+    const UNMET: &str = "1 of 1 classes of calls in the log";
+    let job = |n_ranks| Job::new(n_ranks, program("loop.c"), &["100"]);
+    let of_allreduce = |entries: &[Entry]| {
+        let mut entries = entries.iter();
+        entries
+            .find(|entry| entry.subject.operation == "allreduce")
+            .cloned()
+            .unwrap()
+    };
+    let (_, entries) = logged(&job(3), trees, &[]);
+    let first = of_allreduce(&entries);
+    assert_eq!((first.before, first.candidates[0].1), (0, 4));
+
+    let folder = Workspace::new();
+    let from = folder.join("earlier.log");
+    let options = ["--adapt-from", from.to_str().unwrap()];
+    std::fs::write(&from, log_of(trees, &first, 2)).unwrap();
+    // A tree file is the same with a line more.
+    let (finished, entries) = logged(&job(3), &format!("# moved\n{trees}"), &options);
+    let calls = |of: &Entry| -> Vec<u64> { of.candidates.iter().map(|of| of.1).collect() };
+    let learned = of_allreduce(&entries);
+    assert_eq!((learned.before, learned.subject.line), (2, 2));
+    assert_eq!(calls(&learned), [0, 0, first.calls, 0]);
+    assert!(!finished.stderr.contains(UNMET), "{finished}");
+
+    let (finished, entries) = logged(&job(2), trees, &options);
+    assert_eq!(calls(&of_allreduce(&entries)), calls(&first));
+    assert_eq!(finished.stderr.matches(UNMET).count(), 1, "{finished}");
+    let (finished, entries) = logged(&job(3), &trees.replace("'exchange'", "'chain 1'"), &options);
+    assert_eq!(calls(&of_allreduce(&entries)), calls(&first));
+    assert_eq!(finished.stderr.matches(UNMET).count(), 1, "{finished}");
+}
+
+#[test]
+fn what_was_found_changes_no_bits_of_sums() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    // The first and the third combine in the same grouping, and the second does not.
+    const TREES: &str = "[[tree]]\noperations = ['allreduce', 'reduce']\nadapt = {}\n\
+        candidate = [{ shape = 'linear' }, { shape = 'binomial' }, { shape = 'chain 1' }]\n";
+    let job = Job::new(5, program("rounded.c"), &["60"]);
+    let (finished, entries) = logged(&job, TREES, &[]);
+    let of_allreduce = |entry: &&Entry| entry.subject.operation == "allreduce";
+    let entry = entries.iter().find(of_allreduce).unwrap();
+    assert_eq!(entry.subject.candidates, [Some(1), Some(3)]);
+    let mut with_all = entry.clone();
+    with_all.subject.candidates = vec![Some(1), Some(2), Some(3)];
+    with_all.candidates.push(entry.candidates[0].clone());
+    with_all.gains.push(None);
+    let folder = Workspace::new();
+    let from = folder.join("earlier.log");
+    let options = ["--adapt-from", from.to_str().unwrap()];
+    for (log, before) in [
+        (log_of(TREES, entry, 1), 1),
+        (log_of(TREES, &with_all, 1), 0),
+    ] {
+        std::fs::write(&from, log).unwrap();
+        let (again, entries) = logged(&job, TREES, &options);
+        assert_eq!(again.stdout, finished.stdout);
+        assert_eq!(entries.iter().find(of_allreduce).unwrap().before, before);
+    }
+}
+
+#[test]
+fn what_is_no_log_of_an_earlier_run_is_named_before_the_program_starts() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let begin = first_lines(ALL);
+    let no_tree = first_lines("[[tree]]\nshape = 'linear'\n");
+    for (log, status, more, said) in [
+        (
+            None,
+            125,
+            "best",
+            "expected a log that --adapt-log has written",
+        ),
+        (
+            Some("a\n"),
+            125,
+            "best",
+            "line 1: expected collbench.adapt/1",
+        ),
+        (
+            Some(&*format!("{begin}tree=1\n")),
+            125,
+            "best",
+            &*format!(
+                "line {}: expected a control point",
+                begin.lines().count() + 1
+            ),
+        ),
+        (Some(&*no_tree), 125, "best", "earlier.log:2:"),
+        (Some(&*begin), 2, "off", "leave one of both out"),
+        (Some(&*begin), 2, "log", "leave one of both out"),
+    ] {
+        let folder = Workspace::new();
+        let from = folder.join("earlier.log");
+        if let Some(log) = log {
+            std::fs::write(&from, log).unwrap();
+        }
+        let options = ["--adapt", more, "--adapt-from", from.to_str().unwrap()];
+        let job = Job::new(2, program("steady.c"), &["1"]);
+        let finished = unrecorded_with(&job, ALL, &options).expect(status);
+        assert!(finished.stderr.contains(said), "{finished}");
+        assert_eq!(finished.stdout, "");
+    }
 }

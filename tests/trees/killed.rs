@@ -6,13 +6,20 @@ use std::time::{Duration, Instant};
 use collbench_formats::RankTrace;
 use collbench_tests::{Cluster, Job, Workspace, have, long_or, program};
 
-const TREES: [&str; 2] = [
+const TREES: [&str; 3] = [
     "[[tree]]\n\
      operations = ['allreduce', 'reduce', 'bcast', 'barrier', 'gather', 'scatter', 'allgather']\n\
      shape = { ranks = 'linear', hosts = 'binomial' }\n",
     "[[tree]]\noperations = ['allreduce', 'barrier', 'allgather']\nshape = 'exchange'\n\
      [[tree]]\noperations = ['bcast', 'reduce']\nshape = '2-ary'\n",
+    OF_CANDIDATES,
 ];
+
+/// With other candidates at random, after one to three calls at a time.
+const OF_CANDIDATES: &str = "[[tree]]\n\
+     operations = ['allreduce', 'reduce', 'bcast', 'barrier', 'gather', 'scatter', 'allgather']\n\
+     adapt = { library = true }\n\
+     candidate = [{ shape = { ranks = 'linear', hosts = 'binomial' } }, { shape = 'binomial' }]\n";
 
 /// Waits until no process has this word in its command line.
 fn await_end_of(word: &str) {
@@ -46,15 +53,22 @@ fn nothing_is_left_of_ranks_when_one_is_killed_at_any_instant() {
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    for seed in 1..=long_or(100, 4) {
+    for seed in 1..=long_or(150, 6) {
         let folder = Workspace::new();
         let file = folder.join("trees.toml");
-        fs::write(&file, TREES[seed / 2 % 2]).unwrap();
-        let options = ["--trees", file.to_str().unwrap(), "--no-trace"];
+        fs::write(&file, TREES[seed / 2 % 3]).unwrap();
+        let policy = format!("random:{seed}");
+        let options = [
+            "--trees",
+            file.to_str().unwrap(),
+            "--adapt",
+            &policy,
+            "--no-trace",
+        ];
         let is_recorded = seed % 2 == 0;
         let word = format!("killed-{}-{seed}", std::process::id());
         let job = Job {
-            options: &options[..if is_recorded { 2 } else { 3 }],
+            options: &options[..if is_recorded { 4 } else { 5 }],
             ..Job::new(
                 3,
                 program("around_trees.c"),
@@ -82,12 +96,15 @@ fn nothing_is_left_of_ranks_on_other_hosts_either() {
     };
     let folder = Workspace::new();
     let file = folder.join("trees.toml");
-    fs::write(&file, TREES[0]).unwrap();
     for seed in 1..=long_or(60, 2) {
+        fs::write(&file, [TREES[0], OF_CANDIDATES][seed % 2]).unwrap();
+        let policy = format!("random:{seed}");
+        let options = ["--adapt", &policy];
         let word = format!("killed-on-hosts-{}-{seed}", std::process::id());
         let seed = seed.to_string();
         let arguments = ["die", &seed, &word];
-        let finished = cluster.run_over_trees(&folder, 4, &file, "around_trees.c", &arguments);
+        let finished =
+            cluster.run_over_trees(&folder, 4, (&file, &options), "around_trees.c", &arguments);
         assert_eq!(finished.status, 128 + 9, "{finished}");
         await_end_of(&word);
     }

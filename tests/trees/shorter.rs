@@ -62,6 +62,6 @@ fn nor_does_it_overrun_anything_over_several_hosts() {
     let folder = Workspace::new();
     let file = folder.join("trees.toml");
     fs::write(&file, LEVELS).unwrap();
-    let finished = cluster.run_over_trees(&folder, 4, &file, "shorter.c", &["2", "40"]);
+    let finished = cluster.run_over_trees(&folder, 4, (&file, &[]), "shorter.c", &["2", "40"]);
     assert_eq!(finished.expect(0).sorted_lines(), all_done(4));
 }

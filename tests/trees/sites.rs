@@ -27,7 +27,7 @@ fn sites_that_the_file_does_not_name_are_those_of_round_trips_or_one() {
     };
     let arguments = ["37", "40"];
     let over_file = |file: &Path| {
-        let finished = cluster.run_over_trees(&workspace, 3, file, "replaced.c", &arguments);
+        let finished = cluster.run_over_trees(&workspace, 3, (file, &[]), "replaced.c", &arguments);
         finished.expect(0)
     };
     let over = |trees: &str| {

@@ -106,6 +106,8 @@ pub struct Adapting {
     pub policy: Policy,
     /// The file to which decisions are written, absolute; `None`: they are not.
     pub log: Option<String>,
+    /// What an earlier run has found, as lines of its log, one for each class of calls.
+    pub learned: Vec<String>,
 }
 
 /// Which of several candidates are used.
@@ -200,6 +202,23 @@ pub struct Rule {
     pub form: Form,
     /// Event collectors by kind of wrapper.
     pub collectors: CollectorsOfKinds,
+}
+
+impl Rule {
+    /// Whether both make the same trees for the same calls, wherever they are in a file and whatever is recorded of them.
+    #[must_use]
+    pub fn makes_same_trees_as(&self, other: &Self) -> bool {
+        let tree_of = |rule: &Self| {
+            let mut form = rule.form.clone();
+            if let Form::Nodes(nodes) = &mut form {
+                for node in nodes {
+                    (node.line, node.collectors, node.proxy_collectors) = (0, None, None);
+                }
+            }
+            form
+        };
+        self.calls == other.calls && tree_of(self) == tree_of(other)
+    }
 }
 
 /// Which event collectors are on, by kind of wrapper.

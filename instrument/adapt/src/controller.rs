@@ -16,13 +16,17 @@
 //! calls of each candidate. One that is certainly equal, or about which many rounds have not decided, is tried again after
 //! twice as many calls, one that is certainly worse after four times as many, or when the times of the candidate in use
 //! [change](crate::change).
+//!
+//! What an earlier run has [learned](crate::Learned) stands for the first trials: candidates begin as if they had been tried and judged in
+//! the first plan. It is hearsay: once one of them has taken less than the one in use, it is judged anew; if all first calls
+//! of the one in use take twice as long as then, or half as long, all are tried.
 
 use collbench_stats::random::{Random, hash};
 
 use crate::change::Watch;
 use crate::evidence::{Evidence, Gain};
 use crate::figures::{BlockFigures, Figures};
-use crate::plan::{Block, FIRST_CALLS, MAX_BLOCKS, Plan};
+use crate::plan::{Block, FIRST_CALLS, Learned, MAX_BLOCKS, Plan};
 
 /// A gain that is worth a switch, and a difference below which candidates are equal.
 const WORTH: f64 = 0.03;
@@ -32,11 +36,12 @@ const MAX_ROUNDS: u32 = 6;
 const FIRST_HOLD: u64 = 4;
 /// Most blocks of a candidate in a round.
 const MAX_TURNS: u32 = 8;
-/// One that was worse must be better in that many calls to be a surprise, if it is not far better.
-const SURPRISING_CALLS: usize = 4;
 /// A candidate that took that many times as long as the one in use is not tried again after a change before its calls fit
 /// what may be spent.
 const FAR_WORSE: f64 = 3.0;
+/// If the first calls of the candidate in use take so many times as long as in an earlier run, or those of that run did, what
+/// was learned in it says nothing about others.
+const UNLIKE: f64 = 2.0;
 /// Most calls of a candidate in a round.
 const MOST_CALLS: u32 = 64;
 /// The share of the time in the calls that control points may take, once nothing changes.
@@ -60,6 +65,8 @@ const CHANCE_IN_CROWDS: f64 = 1_000.0;
 pub struct Options {
     /// Number of candidates; the first one is in use at the beginning.
     pub n_candidates: usize,
+    /// What an earlier run has found; that candidate is in use at the beginning then.
+    pub learned: Option<Learned>,
     /// The share of the time in the calls that trying others may cost.
     pub cost: f64,
     /// Whether all processes wait for all in the operation, so that the last to arrive waits for nobody.
@@ -120,7 +127,7 @@ pub enum Reason {
     FarBetter,
     /// The one in use could not execute the calls.
     Unable,
-    /// The times of the one in use have changed: all are tried again.
+    /// The times of the one in use have changed, or are others than in an earlier run: all are tried again.
     Changed,
     /// As `Better` and `FarBetter`, but the candidate in use may not change.
     Kept,
@@ -148,7 +155,8 @@ pub struct CandidateState {
     pub standing: Standing,
     /// Calls that it has executed.
     pub calls: u64,
-    /// Time in one call over all processes, ns; `None` before it was tried.
+    /// Time in one call over all processes, ns; before it was tried, what it takes by what an earlier run has found;
+    /// `None` if that is not known.
     pub total_ns: Option<f64>,
     /// Its gain over the candidate in use in the time over all processes: less than 0 if it is better. `None` with
     /// fewer than three pairs of blocks.
@@ -225,23 +233,28 @@ impl Controller {
     #[must_use]
     pub fn new(options: Options) -> Self {
         assert!((1..=crate::MAX_CANDIDATES).contains(&options.n_candidates));
-        let candidate = |nth| Candidate {
-            standing: if nth == 0 {
-                Standing::InUse
-            } else {
-                Standing::Tried
-            },
-            calls: 0,
-            rounds: 0,
-            total_ns: None,
-            relative: None,
-            again_at: 0,
-            left_at: None,
+        let in_use = options.learned.map_or(0, |of| of.in_use);
+        let candidate = |nth| {
+            let relative = options.learned.and_then(|of| of.relative[nth]);
+            Candidate {
+                standing: match relative {
+                    _ if nth == in_use => Standing::InUse,
+                    Some(relative) if relative > 1.0 + WORTH => Standing::Worse,
+                    Some(relative) if relative >= 1.0 - WORTH => Standing::Equal,
+                    _ => Standing::Tried,
+                },
+                calls: 0,
+                rounds: 0,
+                total_ns: None,
+                relative,
+                again_at: 0,
+                left_at: None,
+            }
         };
-        Self {
+        let mut new = Self {
             candidates: (0..options.n_candidates).map(candidate).collect(),
             options,
-            in_use: 0,
+            in_use,
             evidence: Evidence::default(),
             watches: Default::default(),
             since: 0,
@@ -253,7 +266,12 @@ impl Controller {
             first_ns: 0.0,
             in_calls_ns: 0.0,
             control_ns: f64::INFINITY,
+        };
+        let first = Plan::first(options.n_candidates, options.seed, options.learned.as_ref());
+        for nth in 0..options.n_candidates {
+            new.put_off(nth, first.end());
         }
+        new
     }
 
     /// Decides at the end of a plan. `control_ns`: how long the last control point has taken, in one process.
@@ -270,6 +288,10 @@ impl Controller {
         self.control_ns = self.control_ns.min(control_ns * n_processes as f64);
         let mut reason = Reason::Undecided;
         let is_surprised = self.is_surprised(figures);
+        if self.is_unlike_learned(plan, figures) {
+            self.forget_learned();
+            reason = Reason::Changed;
+        }
         if self.has_changed(figures) || is_surprised {
             self.try_all_again(position);
             // Otherwise calls before and after the change are in one block.
@@ -305,10 +327,14 @@ impl Controller {
     fn state(&self, nth: usize) -> CandidateState {
         let candidate = &self.candidates[nth];
         let gain = (nth != self.in_use).then(|| self.evidence.of_totals(nth, self.in_use));
+        let times = candidate
+            .relative
+            .zip(self.candidates[self.in_use].total_ns);
+        let by_relative = times.map(|(relative, in_use)| relative * in_use);
         CandidateState {
             standing: candidate.standing,
             calls: candidate.calls,
-            total_ns: candidate.total_ns,
+            total_ns: candidate.total_ns.or(by_relative),
             gain: gain.flatten(),
         }
     }
@@ -417,8 +443,33 @@ impl Controller {
         })
     }
 
-    /// Whether one that was certainly worse took less in each of its calls than the candidate in use in the same plan, or
-    /// far less in few: what is known of them is no longer true.
+    /// Whether each call of the candidate in use in the first plan took far longer than in an earlier run, or each far
+    /// less.
+    fn is_unlike_learned(&self, plan: &Plan, figures: &Figures) -> bool {
+        let Some(learned) = self.options.learned.filter(|_| plan.begin == 0) else {
+            return false;
+        };
+        let blocks = figures.blocks.iter();
+        let of_in_use = blocks.filter(|block| block.candidate == self.in_use);
+        let times: Vec<f64> = of_in_use
+            .flat_map(|block| block.settled().0.to_vec())
+            .collect();
+        let is_longer = |time: &f64| *time > UNLIKE * learned.in_use_ns;
+        let is_shorter = |time: &f64| *time * UNLIKE < learned.in_use_ns;
+        !times.is_empty() && (times.iter().all(is_longer) || times.iter().all(is_shorter))
+    }
+
+    /// Candidates have first calls, but for those that have had them.
+    fn forget_learned(&mut self) {
+        let untried = self.candidates.iter_mut().filter(|of| of.calls == 0);
+        for candidate in untried {
+            candidate.standing = Standing::Tried;
+            candidate.relative = None;
+        }
+    }
+
+    /// Whether one that was certainly worse took far less in each of its calls than the candidate in use in the same plan:
+    /// what is known of them is no longer true.
     fn is_surprised(&self, figures: &Figures) -> bool {
         if self.options.is_crowded {
             // So few calls are apart by chance.
@@ -431,10 +482,7 @@ impl Controller {
         let by_least = self.options.waits_for_all;
         let is_worse = |nth: &usize| self.candidates[*nth].standing == Standing::Worse;
         let mut worse = (0..self.candidates.len()).filter(is_worse);
-        worse.any(|nth| {
-            of_plan.is_apart(nth, self.in_use, by_least, SURPRISING_CALLS)
-                || of_plan.is_far_better(nth, self.in_use, by_least, None)
-        })
+        worse.any(|nth| of_plan.is_far_better(nth, self.in_use, by_least, None))
     }
 
     /// Forgets what is known of other candidates.
@@ -550,6 +598,12 @@ impl Controller {
     /// Drops candidates that are certainly worse or equal.
     fn judge_others(&mut self, position: u64) {
         for nth in 0..self.candidates.len() {
+            let candidate = &mut self.candidates[nth];
+            if candidate.standing == Standing::Worse
+                && candidate.relative.is_some_and(|of| of < 1.0)
+            {
+                candidate.standing = Standing::Tried;
+            }
             if self.candidates[nth].standing != Standing::Tried
                 || self.candidates[nth].total_ns.is_none()
             {
@@ -594,10 +648,11 @@ impl Controller {
 
     /// Calls of a candidate in its next round.
     fn calls_of(&self, nth: usize) -> u32 {
-        if self.candidates[nth].standing == Standing::Worse {
+        let candidate = &self.candidates[nth];
+        if candidate.standing == Standing::Worse && candidate.rounds > 0 {
             return 2 * FIRST_CALLS;
         }
-        (FIRST_CALLS << self.candidates[nth].rounds.min(16)).min(MOST_CALLS)
+        (FIRST_CALLS << candidate.rounds.min(16)).min(MOST_CALLS)
     }
 
     fn next_plan(&mut self, position: u64) -> Plan {
@@ -676,8 +731,11 @@ impl Controller {
         let enough = of_share(CONTROL_SHARE).max(LEAST_CAP);
         let calls = ((position - self.grown_from) / STEADY_PART).min(enough);
         let calls = calls.clamp(STEADY_CALLS.0, STEADY_CALLS.1);
-        let most = calls * MAX_STEADY_BLOCKS;
-        let all_calls = calls.max(of_share(EARLY_CONTROL_SHARE).min(most));
+        let again_at = self.candidates.iter().map(|of| of.again_at);
+        let next_trial = again_at.filter(|at| *at > position).min();
+        let most = next_trial.map_or(u64::MAX, |at| at - position);
+        let most = most.min(calls * MAX_STEADY_BLOCKS);
+        let all_calls = of_share(EARLY_CONTROL_SHARE).min(most).max(calls);
         let n_blocks = all_calls.div_ceil(calls);
         let calls = (all_calls / n_blocks) as usize;
         let blocks = (0..n_blocks).map(|_| Block {

@@ -144,12 +144,7 @@ impl Evidence {
         !is_by_chance && (is_apart((2.0, 2)) || is_apart((4.0, 1)))
     }
 
-    /// Whether each of the first calls of a candidate took less than each of those of another, in all figures that count.
-    /// There must be so many of both.
-    pub(crate) fn is_apart(&self, of: usize, than: usize, by_least: bool, calls: usize) -> bool {
-        self.are_apart(of, than, by_least, (1.0, calls))
-    }
-
+    /// Whether the first calls of a candidate, of so many of both at least, took less than those of another by a factor.
     fn are_apart(
         &self,
         of: usize,

@@ -12,7 +12,7 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `plan` | which candidate the next calls have |
+//! | `plan` | which candidate the next calls have, and what an earlier run has found |
 //! | `follow` | how far a process is in the plan, and what it has measured |
 //! | `figures` | what all processes together have measured |
 //! | `evidence` | how much better one candidate is than another, from blocks in turns |
@@ -38,5 +38,5 @@ pub use controller::{CandidateState, Controller, Decision, Options, Reason, Stan
 pub use evidence::Gain;
 pub use figures::{BlockFigures, Figures};
 pub use follow::{Follower, Next, Step, Took};
-pub use log::{Entry, LogError, Subject, first_lines, is_log, read_log};
-pub use plan::{Block, MAX_CANDIDATES, PLAN_WORDS, Plan};
+pub use log::{Entry, LogError, OF_FILE, Subject, first_lines, is_log, last_of_each, read_log};
+pub use plan::{Block, Learned, MAX_CANDIDATES, PLAN_WORDS, Plan};

@@ -3,14 +3,16 @@
 //! The first line names the format, `collbench.adapt/1`. The lines after it that begin with `#` are the tree file. Each
 //! further one is a control point: fields between tabs, each a name, `=` and a value.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::controller::{CandidateState, Decision};
+use crate::controller::{CandidateState, Decision, Standing};
+use crate::plan::{Learned, MAX_CANDIDATES};
 
 /// What a log begins with.
 const FORMAT: &str = "collbench.adapt/1";
 /// What a line of the tree file begins with.
-const OF_FILE: &str = "# ";
+pub const OF_FILE: &str = "# ";
 
 /// Calls that are alike, for which there are several candidates.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,6 +25,8 @@ pub struct Subject {
     pub ranks: u32,
     /// As `ranks`.
     pub first_rank: u32,
+    /// A number that is the same where the processes run in the same way on hosts, sites and sockets.
+    pub places: u64,
     /// Least and greatest payload of a rank, bytes, both included.
     pub bytes: (u64, u64),
     /// The root, of operations that have one.
@@ -62,7 +66,9 @@ pub enum LogError {
     #[error("line 1: expected {FORMAT}, as in what --adapt-log has written")]
     Format,
     /// A line is no control point.
-    #[error("line {0}: no control point; remove it and those behind it, or record again")]
+    #[error(
+        "line {0}: expected a control point, tree=LINE and so on; remove this line and those behind it, or record again"
+    )]
     Line(usize),
 }
 
@@ -119,11 +125,12 @@ impl Entry {
         let subject = &self.subject;
         let or_none = |of: Option<u64>| of.map_or("-".to_owned(), |of| of.to_string());
         let mut text = format!(
-            "tree={}\toperation={}\tranks={}\tfirst={}\tbytes={}-{}\troot={}\trounds={}\tcalls={}\tin-use={}\tbefore={}\treason={}\tcost={},{},{}",
+            "tree={}\toperation={}\tranks={}\tfirst={}\tplaces={:x}\tbytes={}-{}\troot={}\trounds={}\tcalls={}\tin-use={}\tbefore={}\treason={}\tcost={},{},{}",
             subject.line,
             subject.operation,
             subject.ranks,
             subject.first_rank,
+            subject.places,
             subject.bytes.0,
             subject.bytes.1,
             or_none(subject.root.map(u64::from)),
@@ -156,7 +163,9 @@ impl Entry {
         text
     }
 
-    fn parsed(line: &str) -> Option<Self> {
+    /// What the line of a control point says; `None` if it is none.
+    #[must_use]
+    pub fn of_line(line: &str) -> Option<Self> {
         let mut fields = line.split('\t');
         let mut value = |name: &str| fields.next()?.strip_prefix(name)?.strip_prefix('=');
         let or_none = |text: &str| match text {
@@ -168,6 +177,7 @@ impl Entry {
             operation: value("operation")?.to_owned(),
             ranks: value("ranks")?.parse().ok()?,
             first_rank: value("first")?.parse().ok()?,
+            places: u64::from_str_radix(value("places")?, 16).ok()?,
             bytes: {
                 let (least, most) = value("bytes")?.split_once('-')?;
                 (least.parse().ok()?, most.parse().ok()?)
@@ -215,6 +225,42 @@ impl Entry {
             gains,
         })
     }
+
+    /// What a later run can begin with; `None` if the candidate in use could not execute the calls.
+    #[must_use]
+    pub fn learned(&self) -> Option<Learned> {
+        let (standing, _, in_use_ns) = &self.candidates[self.in_use];
+        let in_use_ns = in_use_ns.filter(|_| standing == Standing::InUse.name())? as f64;
+        let mut relative = [None; MAX_CANDIDATES];
+        let all = self.candidates.iter().zip(&self.gains);
+        for (relative, ((standing, _, total), gain)) in relative.iter_mut().zip(all) {
+            // Calls in turns say more than those of different times.
+            let by_gain = gain.map(|[estimate, ..]| 1.0 + estimate as f64 / 1e6);
+            let by_total = total.map(|total| total as f64 / in_use_ns);
+            let is_able = standing != Standing::Unable.name();
+            *relative = by_gain
+                .or(by_total)
+                .filter(|of| is_able && of.is_finite() && *of > 0.0);
+        }
+        Some(Learned {
+            in_use: self.in_use,
+            in_use_ns,
+            relative,
+        })
+    }
+}
+
+/// The last control point of each class of calls; of communicators with the same processes, the one with the most calls.
+#[must_use]
+pub fn last_of_each(entries: Vec<Entry>) -> Vec<Entry> {
+    let mut last: BTreeMap<Subject, Entry> = BTreeMap::new();
+    for entry in entries {
+        let calls = last.get(&entry.subject).map_or(0, |of| of.calls);
+        if entry.calls >= calls {
+            last.insert(entry.subject.clone(), entry);
+        }
+    }
+    last.into_values().collect()
 }
 
 /// The text of the tree file and the control points of a log.
@@ -234,7 +280,7 @@ pub fn read_log(text: &str) -> Result<(String, Vec<Entry>), LogError> {
             file.push_str(of_file);
             file.push('\n');
         } else {
-            entries.push(Entry::parsed(line).ok_or(LogError::Line(nth + 1))?);
+            entries.push(Entry::of_line(line).ok_or(LogError::Line(nth + 1))?);
         }
     }
     Ok((file, entries))
@@ -251,6 +297,7 @@ mod tests {
                 operation: "allreduce".to_owned(),
                 ranks: 8,
                 first_rank: 0,
+                places: 0xfeed,
                 bytes: (8, 15),
                 root: None,
                 depends_on_grouping: true,
@@ -285,6 +332,34 @@ mod tests {
         assert_eq!(entries, [entry(), rooted]);
         let (_, entries) = read_log(&text[..text.len() - 5]).unwrap();
         assert_eq!(entries.len(), 1);
+    }
+
+    #[test]
+    fn what_is_learned_is_the_last_that_is_known_of_the_calls() {
+        let of_other_root = Entry {
+            subject: Subject {
+                root: Some(3),
+                ..entry().subject
+            },
+            ..entry()
+        };
+        let later = Entry {
+            calls: 90,
+            candidates: vec![
+                ("worse".to_owned(), 20, Some(3_000)),
+                ("in-use".to_owned(), 70, Some(1_000)),
+            ],
+            ..entry()
+        };
+        let all = vec![entry(), later.clone(), of_other_root.clone(), entry()];
+        assert_eq!(last_of_each(all), [later.clone(), of_other_root.clone()]);
+        assert_eq!(of_other_root.learned(), None, "its time is not known");
+        let learned = later.learned().unwrap();
+        assert_eq!((learned.in_use, learned.in_use_ns), (1, 1_000.0));
+        assert_eq!(learned.relative[..3], [Some(1.25), Some(1.0), None]);
+        let gains = vec![None; 2];
+        let by_totals = Entry { gains, ..later };
+        assert_eq!(by_totals.learned().unwrap().relative[0], Some(3.0));
     }
 
     #[test]

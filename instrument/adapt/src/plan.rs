@@ -15,6 +15,24 @@ const CALLS_BEFORE: u32 = 4;
 /// Calls for which a candidate is tried at first.
 pub(crate) const FIRST_CALLS: u32 = 2;
 
+/// What an earlier run has found about such calls with the same candidates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Learned {
+    /// The candidate that was in use at last.
+    pub in_use: usize,
+    /// Its time in one call over all processes, ns.
+    pub in_use_ns: f64,
+    /// How many times as long as calls of the one in use those of each candidate took; `None` if that is not known.
+    pub relative: [Option<f64>; MAX_CANDIDATES],
+}
+
+impl Learned {
+    /// Whether a candidate needs no first calls to be known.
+    pub(crate) fn is_known(&self, nth: usize) -> bool {
+        nth == self.in_use || self.relative[nth].is_some()
+    }
+}
+
 /// Calls in a row with the same candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
@@ -34,15 +52,21 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan that all processes have before anything is known: some calls of the first candidate, which
-    /// need no control point, and then the first trial of each other one, in an order that follows from `seed`.
+    /// The plan that all processes have before anything is measured: some calls of the first candidate, which
+    /// need no control point, and then the first trial of each other one, in an order that follows from `seed`. If
+    /// there is something that an earlier run has `learned`, calls of the candidate that was in use there take the place
+    /// of those of the first one, and of the trials of candidates that are known.
     #[must_use]
-    pub fn first(n_candidates: usize, seed: u64) -> Self {
-        let mut others: Vec<u8> = (1..n_candidates as u8).collect();
+    pub fn first(n_candidates: usize, seed: u64, learned: Option<&Learned>) -> Self {
+        let first = learned.map_or(0, |of| of.in_use);
+        let is_known = |nth: usize| learned.map_or(nth == first, |of| of.is_known(nth));
+        let unknown = (0..n_candidates).filter(|nth| !is_known(*nth));
+        let mut others: Vec<u8> = unknown.map(|nth| nth as u8).collect();
         Random::of(&[seed]).shuffle(&mut others);
+        let n_known = n_candidates - others.len();
         let before = Block {
-            candidate: 0,
-            calls: CALLS_BEFORE,
+            candidate: first as u8,
+            calls: CALLS_BEFORE + FIRST_CALLS * (n_known as u32 - 1),
         };
         let trials = others.into_iter().map(|candidate| Block {
             candidate,
@@ -133,18 +157,36 @@ mod tests {
 
     #[test]
     fn the_first_plan_tries_each_candidate_once_in_the_same_order_for_the_same_seed() {
-        let plan = Plan::first(5, 7);
-        assert_eq!(plan, Plan::first(5, 7));
+        let plan = Plan::first(5, 7, None);
+        assert_eq!(plan, Plan::first(5, 7, None));
         assert_eq!(plan.end(), 4 + 4 * 2);
         let mut tried: Vec<u8> = plan.blocks[1..].iter().map(|of| of.candidate).collect();
         tried.sort_unstable();
         assert_eq!(tried, [1, 2, 3, 4]);
-        assert!((0..20).any(|seed| Plan::first(5, seed) != plan));
+        assert!((0..20).any(|seed| Plan::first(5, seed, None) != plan));
+    }
+
+    #[test]
+    fn with_what_was_learned_the_first_plan_is_as_long_and_tries_only_what_is_not_known() {
+        let mut learned = Learned {
+            in_use: 3,
+            in_use_ns: 1.0,
+            relative: [None; MAX_CANDIDATES],
+        };
+        learned.relative[0] = Some(2.0);
+        learned.relative[1] = Some(1.0);
+        let plan = Plan::first(5, 7, Some(&learned));
+        assert_eq!(plan.end(), Plan::first(5, 7, None).end());
+        let blocks = plan.blocks.iter().map(|of| (of.candidate, of.calls));
+        let mut blocks: Vec<_> = blocks.collect();
+        assert_eq!(blocks.remove(0), (3, 4 + 2 * 2));
+        blocks.sort_unstable();
+        assert_eq!(blocks, [(2, 2), (4, 2)]);
     }
 
     #[test]
     fn a_plan_is_read_as_it_was_encoded_and_nothing_else_is_a_plan() {
-        let plan = Plan::first(MAX_CANDIDATES, 3);
+        let plan = Plan::first(MAX_CANDIDATES, 3, None);
         let words = plan.encoded();
         assert_eq!(Plan::decoded(&words, MAX_CANDIDATES), Some(plan));
         assert_eq!(Plan::decoded(&words, 3), None, "it has more candidates");

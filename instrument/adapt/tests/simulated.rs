@@ -116,7 +116,7 @@ fn process(
         Policy::Best(options) => Some(Controller::new(options)),
         Policy::Random(_) => None,
     };
-    let mut follower = Follower::new(Plan::first(n_candidates, 7));
+    let mut follower = Follower::new(Plan::first(n_candidates, 7, None));
     let (mut seen, mut call) = (Seen::default(), 0u64);
     loop {
         let step = match follower.next() {
@@ -189,6 +189,7 @@ fn numbers(bytes: &[u8]) -> Vec<i64> {
 fn options(n_candidates: usize) -> Options {
     Options {
         n_candidates,
+        learned: None,
         cost: 0.02,
         waits_for_all: true,
         is_crowded: false,

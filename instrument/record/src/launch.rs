@@ -158,6 +158,10 @@ struct Options {
     /// tree file of it
     #[arg(long, requires = "trees", value_name = "FILE", help_heading = TREES)]
     adapt_log: Option<PathBuf>,
+    /// Begin with what an earlier run has found about the same calls and candidates: a file that it has written by
+    /// --adapt-log
+    #[arg(long, requires = "trees", value_name = "FILE", help_heading = TREES)]
+    adapt_from: Option<PathBuf>,
     /// Print a completion script for this shell and exit
     #[arg(long, value_name = "SHELL", exclusive = true, help_heading = INSTALLATION)]
     completions: Option<clap_complete::Shell>,
@@ -254,6 +258,12 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
             }
         },
     };
+    if options.adapt_from.is_some() && matches!(options.adapt, Policy::Off | Policy::Log) {
+        tell(
+            "--adapt-from: with --adapt off and --adapt log the program stays with the first candidate; leave one of both out",
+        );
+        return Ok(ExitCode::from(USAGE));
+    }
     let preload = find_preload()?;
     // What starts ranks itself is no rank: the variables that say so are left over from an outer job.
     let starts_ranks = is_launcher(&options.command[0]);
@@ -284,6 +294,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
             let asked = trees::Asked {
                 policy: options.adapt,
                 log: options.adapt_log.as_deref(),
+                from: options.adapt_from.as_deref(),
             };
             Some(trees::rules_of(file, can_look_up, &asked)?)
         }

@@ -8,9 +8,9 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use collbench_adapt::{Controller, Follower, Next, Options, Plan, Step, Took};
+use collbench_adapt::{Controller, Follower, Next, Options, Plan, Step, Subject, Took};
 use collbench_formats::tree::{
-    Adaptation, Collective, LibraryCandidate, Policy, Results, Wrappers,
+    Adaptation, Collective, LibraryCandidate, Place, Policy, Results, Wrappers,
 };
 use collbench_schedules::own_trees::{TreeCall, grouping};
 use collbench_trees::wrappers::{Members, Order, resolve};
@@ -46,6 +46,51 @@ impl Key {
             ..self
         }
     }
+}
+
+/// What the log calls calls with a key that have these candidates. `first_rank`: rank in the world of the first of the
+/// members.
+pub(super) fn subject(
+    trees: &World,
+    key: &Key,
+    candidates: &[Candidate],
+    members: Members<'_>,
+    first_rank: u32,
+) -> Subject {
+    let adaptation = &trees.rules.adaptations[key.adaptation];
+    let number = |candidate: &Candidate| match *candidate {
+        Candidate::Library => None,
+        Candidate::Tree(rule) => Some(rule as u32 - adaptation.first + 1),
+    };
+    Subject {
+        line: adaptation.line,
+        operation: key.collective.name().to_owned(),
+        ranks: members.places.len() as u32,
+        first_rank,
+        places: number_of(members.places),
+        bytes: match key.size_class {
+            0 => (0, 0),
+            digits => (1 << (digits - 1), (1 << digits) - 1),
+        },
+        root: key.root,
+        depends_on_grouping: key.depends_on_grouping,
+        candidates: candidates.iter().map(number).collect(),
+    }
+}
+
+/// A number that is the same for the same places.
+fn number_of(places: &[Place]) -> u64 {
+    let known = |of: Option<u32>| of.map_or(u64::MAX, u64::from);
+    let words = |place: &Place| {
+        [
+            known(place.site),
+            known(place.switch),
+            u64::from(place.host),
+            known(place.socket),
+            known(place.core_complex),
+        ]
+    };
+    mix(&places.iter().flat_map(words).collect::<Vec<u64>>())
 }
 
 /// What can execute a call.
@@ -194,12 +239,14 @@ impl Adaptive {
         adapted.count() >= MAX_KEYS
     }
 
-    /// The first call with a key. `bytes`: its payload of each rank.
+    /// The first call with a key. `bytes`: its payload of each rank; `first_rank`: rank in the world of the first of the
+    /// members.
     pub(super) fn add(
         &mut self,
         trees: &World,
         (key, bytes): (Key, u64),
         members: Members<'_>,
+        first_rank: u32,
     ) -> usize {
         let adaptation = &trees.rules.adaptations[key.adaptation];
         let mut candidates = candidates(trees, adaptation, (&key, bytes), members);
@@ -213,15 +260,24 @@ impl Adaptive {
             u64::from(key.root.unwrap_or(0)),
             members.places.len() as u64,
         ];
+        let is_learned = candidates.len() > 1 && !trees.learned.is_empty();
+        let learned = is_learned.then(|| {
+            let calls = subject(trees, &key, &candidates, members, first_rank);
+            trees.learned.find(&calls)
+        });
         let options = Options {
             n_candidates: candidates.len(),
+            learned: learned.flatten(),
             cost: f64::from(adaptation.cost) / 1e6,
             waits_for_all: !key.collective.has_root(),
             is_crowded: trees.hosts.is_crowded,
             may_switch: trees.rules.adapting.policy != Policy::Log,
             seed: mix(&parts),
         };
-        let plan = || Plan::first(options.n_candidates, options.seed);
+        let plan = || {
+            let learned = options.learned.as_ref();
+            Plan::first(options.n_candidates, options.seed, learned)
+        };
         self.calls.push(AdaptiveCalls {
             key: if is_full { key.together() } else { key },
             follower: (candidates.len() > 1).then(|| Follower::new(plan())),

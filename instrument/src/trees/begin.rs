@@ -19,6 +19,7 @@ use super::adapt_log::AdaptLog;
 use super::datatypes::Layout;
 use super::devices::may_have_devices;
 use super::hosts::{ENTRY_BYTES, Hosts, Location};
+use super::learned::FromLog;
 use super::predefined::{Predefined, TreeConstants};
 use super::replaced::replace;
 use super::sites;
@@ -165,6 +166,7 @@ fn try_begin(library: MpiLibrary, world: NewWorld, path: &Path) -> Result<(), No
         constants,
         predefined,
         log: AdaptLog::of(&rules.adapting),
+        learned: FromLog::of(&rules.adapting),
         rules,
         hosts,
         ours,

@@ -324,7 +324,7 @@ impl TreesOfCommunicator {
     #[cold]
     pub(super) fn add_key(&mut self, trees: &World, call: (AdaptiveKey, u64)) -> usize {
         let mut adaptive = std::mem::take(&mut self.adaptive);
-        let of = adaptive.add(trees, call, self.members(trees));
+        let of = adaptive.add(trees, call, self.members(trees), self.world_ranks[0]);
         self.adaptive = adaptive;
         of
     }

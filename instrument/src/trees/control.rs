@@ -6,14 +6,15 @@
 use std::ffi::c_int;
 use std::time::Instant;
 
-use collbench_adapt::{Controller, Decision, Entry, Figures, Follower, PLAN_WORDS, Plan, Subject};
+use collbench_adapt::{Controller, Decision, Entry, Figures, Follower, PLAN_WORDS, Plan};
 use collbench_formats::tree::Policy;
 use collbench_formats::{CandidateAt, ControlPoint};
 
-use super::adaptive::{Candidate, Key};
+use super::adaptive::{Candidate, Key, subject};
 use super::communicator::TreesOfCommunicator;
 use super::world::World;
 use crate::mpi::{Handle, address_of, call_mpi};
+use crate::process::say;
 use crate::record::{Local, define_control_point};
 
 /// Most control points of calls that are alike in the trace.
@@ -68,6 +69,29 @@ impl OfLibrary<'_> {
             call_mpi!(c"PMPI_Comm_set_errhandler"; self.comm, of_program);
             call_mpi!(c"PMPI_Errhandler_free"; address_of(&mut handler));
         }
+    }
+}
+
+/// Says how many classes of calls an earlier run has found something about that this one did not have. To be called by all
+/// processes, before MPI ends.
+pub(super) fn tell_unmet(trees: &World) {
+    if trees.learned.is_empty() {
+        return;
+    }
+    let mut own = trees.learned.met();
+    let (n, mut by_any) = (own.len(), vec![0i64; own.len()]);
+    let (from, to) = (own.as_mut_ptr() as usize, by_any.as_mut_ptr() as usize);
+    let (long, max, comm) = (trees.constants.long, trees.constants.max, trees.ours.comm());
+    let local = Local::of_this_thread();
+    let code = local
+        .silently(|| local.inside(|| call_mpi!(c"PMPI_Reduce"; from, to, n, long, max, 0, comm)));
+    let n_unmet = by_any.iter().filter(|is_met| **is_met == 0).count();
+    if trees.rank == 0 && code == 0 && n_unmet > 0 {
+        let what = format!(
+            "--adapt-from: {n_unmet} of {n} classes of calls in the log were not in this run, and had no effect: trees, operation, \
+             payload, root, processes, their places or candidates are others"
+        );
+        say(0, &what);
     }
 }
 
@@ -139,29 +163,11 @@ impl TreesOfCommunicator {
 
     /// Writes a decision about the calls with a key to the trace and to the log, if there are any.
     fn write_down(&mut self, trees: &World, of: usize, decision: &Decision) {
-        let n_ranks = self.n_ranks() as u32;
-        let calls = &mut self.adaptive.calls[of];
-        let key = calls.key;
-        let adaptation = &trees.rules.adaptations[key.adaptation];
-        let bytes = match key.size_class {
-            0 => (0, 0),
-            digits => (1 << (digits - 1), (1 << digits) - 1),
-        };
-        let number = |candidate: &Candidate| match *candidate {
-            Candidate::Library => None,
-            Candidate::Tree(rule) => Some(rule as u32 - adaptation.first + 1),
-        };
-        let subject = Subject {
-            line: adaptation.line,
-            operation: key.collective.name().to_owned(),
-            ranks: n_ranks,
-            first_rank: trees.rank,
-            bytes,
-            root: key.root,
-            depends_on_grouping: key.depends_on_grouping,
-            candidates: calls.candidates.iter().map(number).collect(),
-        };
+        let calls = &self.adaptive.calls[of];
+        let (key, members) = (calls.key, self.members(trees));
+        let subject = subject(trees, &key, &calls.candidates, members, trees.rank);
         let entry = Entry::new(subject, decision);
+        let calls = &mut self.adaptive.calls[of];
         if let Some(log) = &trees.log {
             log.add(&entry.line(), trees.rank);
         }

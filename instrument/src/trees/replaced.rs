@@ -8,6 +8,7 @@ use collbench_formats::tree::Collective;
 use super::active::Trees;
 use super::adaptive::take_call_at_library;
 use super::call::{Reduction, raised};
+use super::control::tell_unmet;
 use super::moves::{Parts, allgather, barrier, bcast, gather, scatter};
 use super::reductions::{allreduce, reduce};
 
@@ -208,6 +209,7 @@ fn forget_at(comm: usize) -> Option<c_int> {
 /// Ends the use of trees, before MPI ends.
 fn end() -> Option<c_int> {
     let trees = Trees::active()?;
+    tell_unmet(&trees.world);
     trees.forget_all();
     Trees::deactivate();
     // If that fails, the library frees it itself.

@@ -8,6 +8,7 @@ use collbench_paths::MpiWorld;
 
 use super::adapt_log::AdaptLog;
 use super::hosts::Hosts;
+use super::learned::FromLog;
 use super::predefined::{Predefined, TreeConstants};
 use super::tags::Tags;
 use crate::mpi::MpiLibrary;
@@ -30,6 +31,8 @@ pub(super) struct World {
     pub(super) bytes: AtomicUsize,
     /// Where decisions about candidates are written; `None`: nowhere.
     pub(super) log: Option<AdaptLog>,
+    /// What an earlier run has found about candidates.
+    pub(super) learned: FromLog,
     /// Whether the user was told that a communicator has no trees.
     pub(super) was_told: AtomicBool,
 }

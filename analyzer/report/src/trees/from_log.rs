@@ -6,7 +6,7 @@ use std::fmt::Write;
 use collbench_adapt::{Entry, LogError, read_log};
 use collbench_formats::tree::{Collective, Rule, TreeRules};
 use collbench_text::quantity::{counted, round_duration};
-use collbench_tree_files::{Problems, TreeFile, make};
+use collbench_tree_files::{Problems, TreeFile, make, without_tables};
 
 use crate::words::adaptations::takes_longer;
 
@@ -61,10 +61,7 @@ pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
     {
         return Err(FromLogError::Inline);
     }
-    // What it says of cores of hosts is in other files, which are not needed here.
-    let without_hosts = without(&text, "host");
-    let file = TreeFile::parse(&without_hosts, std::path::Path::new(""));
-    let file = file.map_err(FromLogError::File)?;
+    let file = TreeFile::parse_without_hosts(&text).map_err(FromLogError::File)?;
     let mut found: BTreeMap<Calls, &Entry> = BTreeMap::new();
     for entry in &entries {
         let subject = &entry.subject;
@@ -88,7 +85,7 @@ pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
         "# What was found to be best while a program ran, for its calls alone; made by collbench-tree from-log. A call\n\
          # without a tree here goes to the MPI library.\n",
     );
-    for line in without(&text, "tree")
+    for line in without_tables(&text, "tree")
         .lines()
         .filter(|line| !line.is_empty())
     {
@@ -206,28 +203,8 @@ fn write_rule(rule: &Rule, calls: &FoundCalls<'_>, text: &mut String) {
     text.push('\n');
 }
 
-/// A tree file without comments and without the tables of a kind.
-fn without(text: &str, kind: &str) -> String {
-    let mut kept = String::new();
-    let mut is_kept = true;
-    for line in text.lines() {
-        let begin = line.trim_start();
-        if let Some(table) = begin.strip_prefix("[[") {
-            is_kept = !table.trim_start().starts_with(kind);
-        }
-        if is_kept && !begin.starts_with('#') && !begin.is_empty() {
-            kept.push_str(line);
-        }
-        // Lines keep their numbers, by which the log names trees.
-        kept.push('\n');
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use collbench_adapt::{Subject, first_lines};
 
     use super::*;
@@ -246,6 +223,7 @@ mod tests {
                 operation: operation.to_owned(),
                 ranks: 4,
                 first_rank: 0,
+                places: 0,
                 bytes,
                 root: None,
                 depends_on_grouping: false,
@@ -277,11 +255,11 @@ mod tests {
         ]))
         .unwrap();
         assert!(text.contains("topology = 'elsewhere.xml'"));
-        let file = TreeFile::parse(&without(&text, "host"), Path::new("")).unwrap();
+        let file = TreeFile::parse_without_hosts(&text).unwrap();
         let [one, other, scatter] = &file.rules.rules[..] else {
             panic!("{text}");
         };
-        let original = TreeFile::parse(&without(FILE, "host"), Path::new("")).unwrap();
+        let original = TreeFile::parse_without_hosts(FILE).unwrap();
         assert_eq!(scatter.calls, original.rules.rules[2].calls);
         assert_eq!((one.calls.bytes, one.calls.ranks), ((8, 31), (4, 4)));
         assert_eq!(one.form, original.rules.rules[1].form);

@@ -66,6 +66,10 @@ fn compared(other: &AdaptedCandidate) -> String {
     let name = &*other.name;
     let measured = match other.call_ns {
         _ if &*other.standing == "unable" => return format!("{name} could not execute the calls"),
+        Some(ns) if other.calls == 0 => {
+            let call = duration(ns);
+            return format!("{name} was not tried: by an earlier run it takes {call}");
+        }
         Some(ns) => format!(
             "{name} took {} in {}",
             duration(ns),

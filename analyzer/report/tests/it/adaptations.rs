@@ -88,6 +88,16 @@ fn the_candidate_in_use_is_said_with_what_others_took_and_what_trying_has_cost()
 }
 
 #[test]
+fn what_only_an_earlier_run_has_tried_is_said_to_be_not_tried() {
+    let mut untried = point(3_000, 44, (1, 1));
+    untried.candidates[0] = candidate("the MPI library", 0, 12_000, None);
+    let text = to_text(&analysis_of(vec![untried]), None);
+    let text = generated::in_one_line(&generated::plain(&text));
+    let said = "the MPI library was not tried: by an earlier run it takes 6.00 us. 0 changes";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
 fn damaged_control_points_are_left_out() {
     let outside = point(1_000, 8, (0, 2));
     let mut without = point(1_000, 8, (0, 0));

@@ -97,6 +97,24 @@ fn text_of(path: &Path) -> Result<String, TreeFileError> {
     Ok(text)
 }
 
+/// The text of a tree file without comments and without the tables of a kind. Other lines keep their numbers.
+#[must_use]
+pub fn without_tables(text: &str, kind: &str) -> String {
+    let mut kept = String::new();
+    let mut is_kept = true;
+    for line in text.lines() {
+        let begin = line.trim_start();
+        if let Some(table) = begin.strip_prefix("[[") {
+            is_kept = !table.trim_start().starts_with(kind);
+        }
+        if is_kept && !begin.starts_with('#') && !begin.is_empty() {
+            kept.push_str(line);
+        }
+        kept.push('\n');
+    }
+    kept
+}
+
 impl TreeFile {
     /// Reads and checks a tree file; `best` is the name of [`BEST`].
     ///
@@ -140,6 +158,15 @@ impl TreeFile {
         }
         problems.sort_by_key(|problem| (problem.line, problem.column));
         Err(Problems(problems))
+    }
+
+    /// Checks the text of a tree file, but for what it says of the cores of hosts: that is in other files, which may not
+    /// be here.
+    ///
+    /// # Errors
+    /// [`Problems`], with the place of everything that is wrong.
+    pub fn parse_without_hosts(text: &str) -> Result<Self, Problems> {
+        Self::parse(&without_tables(text, "host"), Path::new(""))
     }
 
     /// The hosts that the file names and that are not among these, each with its place.

@@ -21,7 +21,7 @@ mod rules;
 mod shapes;
 pub mod topology;
 
-pub use file::{BEST, TreeFile, TreeFileError};
+pub use file::{BEST, TreeFile, TreeFileError, without_tables};
 pub use hosts::NamedHost;
 pub use problem::{Problem, Problems};
 pub use shapes::{SHAPES, shape_name, shape_of};

@@ -64,6 +64,7 @@ impl World {
     fn options(n_candidates: usize, seed: u64) -> Options {
         Options {
             n_candidates,
+            learned: None,
             cost: 0.02,
             waits_for_all: true,
             is_crowded: false,
@@ -74,7 +75,8 @@ impl World {
 
     fn run(&mut self, options: Options, n_calls: usize) -> Run {
         let mut controller = Controller::new(options);
-        let mut follower = Follower::new(Plan::first(options.n_candidates, options.seed));
+        let first = Plan::first(options.n_candidates, options.seed, options.learned.as_ref());
+        let mut follower = Follower::new(first);
         let mut run = Run {
             used: Vec::new(),
             decisions: Vec::new(),
@@ -313,6 +315,119 @@ fn in_random_worlds_trying_costs_no_more_than_it_may_and_decisions_follow_from_f
     }
 }
 
+/// What an earlier run has found in a world with these times of candidates.
+fn learned_of(times: &[f64]) -> Learned {
+    let (in_use, least) = (0..times.len())
+        .map(|nth| (nth, times[nth]))
+        .min_by(|one, other| one.1.total_cmp(&other.1))
+        .unwrap();
+    let mut relative = [None; crate::MAX_CANDIDATES];
+    for (relative, time) in relative.iter_mut().zip(times) {
+        *relative = Some(time / least);
+    }
+    Learned {
+        in_use,
+        in_use_ns: least * 8.0,
+        relative,
+    }
+}
+
+#[test]
+fn what_was_learned_is_used_from_the_first_call_on_and_others_are_seldom_tried() {
+    let times = [6.2e6, 4.4e6, 2.4e6];
+    for seed in 0..100 {
+        let options = World::options(3, seed);
+        let learned = Some(learned_of(&times));
+        let run = World::of(&times, seed).run(Options { learned, ..options }, 2_000);
+        assert!(run.used[..100].iter().all(|of| *of == 2), "seed {seed}");
+        assert!(
+            run.switches().is_empty(),
+            "seed {seed}: {:?}",
+            run.switches()
+        );
+        assert!(run.decisions.iter().all(|(_, of)| of.in_use == 2));
+        let calls_of_others = |run: &Run| run.used.iter().filter(|of| **of != 2).count();
+        let without = World::of(&times, seed).run(options, 2_000);
+        assert!(4 * calls_of_others(&run) < 3 * calls_of_others(&without));
+        let (_, last) = run.decisions.last().unwrap();
+        let standing = |nth: usize| last.candidates[nth].standing;
+        assert_eq!([standing(0), standing(1)], [Standing::Worse; 2]);
+    }
+}
+
+#[test]
+fn what_was_learned_in_another_world_is_corrected() {
+    // The first one was best, and is not any more; times of the one in use are the same, or others.
+    for (learned, times, until) in [
+        ([2.4e6, 3.0e6, 6.0e6], [2.4e6, 1.9e6, 6.0e6], 200),
+        ([2.4e6, 4.8e6, 6.0e6], [2.4e6, 1.0e6, 6.0e6], 400),
+        ([2.4e6, 2.4e6, 6.0e6], [2.4e6, 1.9e6, 6.0e6], 200),
+        ([2.4e6, 48.0e6, 6.0e6], [6.0e6, 1.9e6, 6.0e6], 60),
+        ([2.4e6, 48.0e6, 6.0e6], [1.0e6, 0.3e6, 6.0e6], 60),
+    ] {
+        for seed in 0..100 {
+            let learned = Some(learned_of(&learned));
+            let options = Options {
+                learned,
+                ..World::options(3, seed)
+            };
+            let run = World::of(&times, seed).run(options, 2_000);
+            assert_eq!(run.used[0], 0);
+            assert_eq!(
+                run.in_use_at(until),
+                1,
+                "seed {seed}, {times:?}: {:?}",
+                run.switches()
+            );
+            assert_eq!(run.in_use_at(2_000), 1);
+            assert!(run.switches().len() == 1, "{:?}", run.switches());
+        }
+    }
+}
+
+#[test]
+fn in_random_worlds_what_was_learned_elsewhere_costs_no_more_than_it_may() {
+    for seed in 0..n_worlds() {
+        let mut random = Random::of(&[seed, 2]);
+        let n = 2 + random.below(7);
+        let mut times = || -> Vec<f64> {
+            let slow = random.below(n);
+            let time = |nth| random.uniform_real(1e6, 3e6) * if nth == slow { 100.0 } else { 1.0 };
+            (0..n).map(time).collect()
+        };
+        let (before, now) = (times(), times());
+        let mut learned = learned_of(&before);
+        for relative in &mut learned.relative {
+            *relative = relative.filter(|_| random.below(4) > 0);
+        }
+        let options = Options {
+            cost: random.uniform_real(0.0, 0.1),
+            waits_for_all: random.below(2) == 0,
+            learned: Some(learned),
+            ..World::options(n, seed)
+        };
+        let run = |n_calls| World::of(&now, seed).run(options, n_calls);
+        let run_of = run(2_000);
+        assert_eq!(run_of.decisions, run(2_000).decisions, "seed {seed}");
+        let best = now.iter().copied().fold(f64::INFINITY, f64::min);
+        let (_, last) = run_of.decisions.last().unwrap();
+        // Times vary, so a little more: that of four calls, over eight processes.
+        assert!(
+            last.spent_ns <= last.allowed_ns * 1.5 + 4.0 * 8.0 * best,
+            "seed {seed}: {} of {}",
+            last.spent_ns,
+            last.allowed_ns
+        );
+        let found = now[run_of.in_use_at(2_000)] / best;
+        assert!(
+            found <= 3.0,
+            "seed {seed}: {found}, {:?}",
+            run_of.switches()
+        );
+        hysteresis(&run_of, seed);
+    }
+}
+
 /// No switch follows another one too early, and none goes back to what was left just now.
 fn hysteresis(run: &Run, seed: u64) {
     let mut since = 0;
@@ -347,7 +462,7 @@ proptest! {
         Just(-2i64), Just(-1i64), Just(0), Just(i64::MAX / 4), 1..1_000_000_000i64], 64)) {
         let options = Options { n_candidates: n, ..World::options(n, seed) };
         let mut controller = Controller::new(options);
-        let mut plan = Plan::first(n, seed);
+        let mut plan = Plan::first(n, seed, None);
         for round in 0..40 {
             let samples = |offset: usize| -> Vec<i64> {
                 (0..plan.n_samples() + plan.blocks.len()).map(|nth| times[(nth + round + offset) % times.len()]).collect()

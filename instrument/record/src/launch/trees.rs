@@ -9,10 +9,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use collbench_adapt::{OF_FILE, last_of_each, read_log};
 use collbench_files::Folder;
 use collbench_formats::encode_meta;
-use collbench_formats::tree::{Adapting, Policy, Results, TreeRules};
+use collbench_formats::tree::{Adaptation, Adapting, Policy, Results, TreeRules};
 use collbench_instrument::{LauncherRank, Settings, host_name, launched_job};
 use collbench_text::inert;
 use collbench_tree_files::{Problem, TreeFile};
@@ -25,6 +26,8 @@ pub(super) struct Asked<'a> {
     pub(super) policy: Policy,
     /// The file to which decisions are to be written.
     pub(super) log: Option<&'a Path>,
+    /// The log of an earlier run, with what it has found.
+    pub(super) from: Option<&'a Path>,
 }
 
 /// What a tree file says. Its remarks go to stderr. `can_look_up`: hosts of the job have addresses
@@ -53,8 +56,14 @@ pub(super) fn rules_of(
             inert::path(log)
         );
     }
+    // Before a new log takes its place.
+    let learned = asked
+        .from
+        .map(|log| learned(log, &file.rules))
+        .transpose()?;
     file.rules.adapting = Adapting {
         policy: asked.policy,
+        learned: learned.unwrap_or_default(),
         log: asked.log.and_then(|log| begin_log(log, &file)),
     };
     let adaptations = &file.rules.adaptations;
@@ -66,6 +75,61 @@ pub(super) fn rules_of(
         ));
     }
     Ok(file.rules)
+}
+
+/// What the log of an earlier run has found, for these trees.
+///
+/// # Errors
+/// If it cannot be read, or is no log.
+fn learned(path: &Path, rules: &TreeRules) -> anyhow::Result<Vec<String>> {
+    let shown = inert::path(path);
+    let log = std::fs::read(path).map_err(|error| {
+        anyhow!("--adapt-from {shown}: {error}; expected a log that --adapt-log has written")
+    })?;
+    let (text, entries) = read_log(&String::from_utf8_lossy(&log))
+        .with_context(|| format!("--adapt-from {shown}"))?;
+    let there = TreeFile::parse_without_hosts(&text).map_err(|mut problems| {
+        for problem in &mut problems.0 {
+            // Behind the first line of the log, each of its lines behind a mark.
+            problem.line += 1;
+            problem.column += OF_FILE.len() as u32;
+        }
+        let listed = listed(path, &problems.0);
+        anyhow!("--adapt-from {shown}: the tree file in it is wrong\n{listed}")
+    })?;
+    if entries.is_empty() {
+        tell(&format!(
+            "{shown}: no control point in it; the program begins as without it"
+        ));
+    }
+    let entries = last_of_each(entries).into_iter().map(|mut entry| {
+        let line = entry.subject.line;
+        let mut adaptations = there.rules.adaptations.iter();
+        let adaptation = adaptations.find(|of| of.line == line);
+        let here = adaptation.and_then(|of| same_trees(&there.rules, of, rules));
+        // No tree begins there: it is counted as one that this run does not have.
+        entry.subject.line = here.map_or(0, |here| here.line);
+        entry.line().trim_end().to_owned()
+    });
+    Ok(entries.collect())
+}
+
+/// The same candidates for the same calls in other rules.
+fn same_trees<'r>(
+    of: &TreeRules,
+    adaptation: &Adaptation,
+    others: &'r TreeRules,
+) -> Option<&'r Adaptation> {
+    let candidates = |rules: &'_ TreeRules, of: &Adaptation| {
+        let first = of.first as usize;
+        rules.rules[first..first + of.n_rules as usize].to_vec()
+    };
+    let own = candidates(of, adaptation);
+    others.adaptations.iter().find(|other| {
+        let others = candidates(others, other);
+        let mut pairs = own.iter().zip(&others);
+        own.len() == others.len() && pairs.all(|(one, other)| one.makes_same_trees_as(other))
+    })
 }
 
 /// Begins a log of decisions; its absolute path. What cannot be written is said, and the program runs without.
