@@ -221,8 +221,8 @@ pub struct Controller {
     spent_ns: f64,
     first_ns: f64,
     in_calls_ns: f64,
-    /// The shortest time of a control point over all processes: others have waited for a late process.
-    control_ns: f64,
+    /// The shortest time of a control point over all processes, ns: in others they have waited for a late process.
+    control_ns: Option<f64>,
 }
 
 impl Controller {
@@ -265,7 +265,7 @@ impl Controller {
             spent_ns: 0.0,
             first_ns: 0.0,
             in_calls_ns: 0.0,
-            control_ns: f64::INFINITY,
+            control_ns: None,
         };
         let first = Plan::first(options.n_candidates, options.seed, options.learned.as_ref());
         for nth in 0..options.n_candidates {
@@ -274,18 +274,13 @@ impl Controller {
         new
     }
 
-    /// Decides at the end of a plan. `control_ns`: how long the last control point has taken, in one process.
-    pub fn decide(
-        &mut self,
-        plan: &Plan,
-        figures: &Figures,
-        control_ns: f64,
-        n_processes: usize,
-    ) -> Decision {
+    /// Decides at the end of a plan. `control_ns`: how long the control point before has taken, over all processes.
+    pub fn decide(&mut self, plan: &Plan, figures: &Figures, control_ns: Option<f64>) -> Decision {
         let position = plan.end();
         let before = self.in_use;
         self.account(figures);
-        self.control_ns = self.control_ns.min(control_ns * n_processes as f64);
+        let known_ns = self.control_ns.into_iter().chain(control_ns);
+        self.control_ns = known_ns.min_by(f64::total_cmp);
         let mut reason = Reason::Undecided;
         let is_surprised = self.is_surprised(figures);
         if self.is_unlike_learned(plan, figures) {
@@ -727,7 +722,8 @@ impl Controller {
     /// points if these took no time.
     fn steady(&self, position: u64, random: &mut Random) -> Plan {
         let in_use_ns = self.candidates[self.in_use].total_ns.unwrap_or(1.0);
-        let of_share = |share: f64| (self.control_ns / in_use_ns / share) as u64;
+        let control_ns = self.control_ns.unwrap_or(0.0);
+        let of_share = |share: f64| (control_ns / in_use_ns / share) as u64;
         let enough = of_share(CONTROL_SHARE).max(LEAST_CAP);
         let calls = ((position - self.grown_from) / STEADY_PART).min(enough);
         let calls = calls.clamp(STEADY_CALLS.0, STEADY_CALLS.1);

@@ -139,7 +139,7 @@ fn process(
                     let figures = Figures::of(plan, all.chunks_exact(own.len()));
                     let next = match (&mut controller, policy) {
                         (Some(controller), _) => {
-                            let decision = controller.decide(plan, &figures, 1e5, n as usize);
+                            let decision = controller.decide(plan, &figures, Some(1e5 * n as f64));
                             seen.decisions.push((call, decision.clone()));
                             decision.plan
                         }

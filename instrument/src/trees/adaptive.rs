@@ -111,7 +111,7 @@ pub(super) struct AdaptiveCalls {
     pub(super) options: Options,
     /// At the process that decides, from the first control point on.
     pub(super) controller: Option<Controller>,
-    /// How long control points take, ns: the least, since others have waited for late processes.
+    /// How long the last control point has taken in this process, ns.
     pub(super) control_ns: Option<i64>,
     /// The call that is under way.
     under_way: Option<(Step, Option<Instant>)>,

@@ -120,13 +120,13 @@ impl TreesOfCommunicator {
     /// Makes all calls of the library whatever they return: other processes wait for them.
     fn agree_on_plan(&mut self, library: &mut OfLibrary<'_>, of: usize) {
         let (begin, trees) = (Instant::now(), library.trees);
-        let n_processes = self.n_ranks();
-        let is_deciding = self.rank == 0;
+        let (n_processes, is_deciding) = (self.n_ranks(), self.rank == 0);
         let calls = &mut self.adaptive.calls[of];
         let Some(follower) = &calls.follower else {
             return;
         };
         let mut own = follower.own();
+        own.push(calls.control_ns.unwrap_or(-1));
         let of_all = library.gathered(&mut own, n_processes, is_deciding);
         // Without a block: no plan.
         let mut words = [0; PLAN_WORDS];
@@ -134,12 +134,15 @@ impl TreesOfCommunicator {
         if is_deciding && library.code == 0 {
             let plan = follower.plan();
             let figures = Figures::of(plan, of_all.chunks_exact(own.len()));
+            let control_ns = of_all.chunks_exact(own.len()).map(|of| of[own.len() - 1]);
+            let control_ns = calls
+                .control_ns
+                .map(|_| control_ns.map(|ns| ns as f64).sum());
             let options = calls.options;
             let controller = calls
                 .controller
                 .get_or_insert_with(|| Controller::new(options));
-            let control_ns = calls.control_ns.unwrap_or(0) as f64;
-            let mut decision = controller.decide(plan, &figures, control_ns, n_processes);
+            let mut decision = controller.decide(plan, &figures, control_ns);
             if let Policy::Random(seed) = trees.rules.adapting.policy {
                 decision.plan = plan.random_next(seed, calls.candidates.len());
             }
@@ -157,8 +160,7 @@ impl TreesOfCommunicator {
         let calls = &mut self.adaptive.calls[of];
         let plan = Plan::decoded(&words, calls.candidates.len()).filter(|_| library.code == 0);
         calls.follower = plan.map(Follower::new);
-        let took_ns = took.as_nanos() as i64;
-        calls.control_ns = Some(calls.control_ns.map_or(took_ns, |least| least.min(took_ns)));
+        calls.control_ns = Some(took.as_nanos() as i64);
     }
 
     /// Writes a decision about the calls with a key to the trace and to the log, if there are any.

@@ -104,8 +104,9 @@ impl World {
                 Next::Control => {
                     let figures = Figures::of(follower.plan(), own.iter().map(|own| &own[..]));
                     let plan = follower.plan();
-                    let decision =
-                        controller.decide(plan, &figures, self.control_ns, self.n_processes);
+                    let all_ns = self.control_ns * self.n_processes as f64;
+                    let control_ns = (!run.decisions.is_empty()).then_some(all_ns);
+                    let decision = controller.decide(plan, &figures, control_ns);
                     run.took_ns += self.control_ns;
                     assert_eq!(decision.plan.begin, nth);
                     follower = Follower::new(decision.plan.clone());
@@ -469,7 +470,7 @@ proptest! {
             };
             let [one, other] = [samples(0), samples(7)];
             let figures = Figures::of(&plan, [&one[..], &other]);
-            let decision = controller.decide(&plan, &figures, times[round] as f64, 8);
+            let decision = controller.decide(&plan, &figures, Some(times[round] as f64));
             prop_assert_eq!(decision.plan.begin, plan.end());
             prop_assert_eq!(Plan::decoded(&decision.plan.encoded(), n), Some(decision.plan.clone()));
             plan = decision.plan;
