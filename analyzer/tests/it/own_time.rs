@@ -89,6 +89,12 @@ fn who_receives_late_so_that_the_root_of_broadcasts_cannot_go_on_is_named() {
 
 /// Two ranks that each work for some 10 ms, of which one loses its core three times: recorded or not.
 fn preempted(seed: u64, is_recorded: bool) -> Analysis {
+    let off_core_ns = |n: u64| if n % 4 == 2 { 12_000_000 } else { 0 };
+    disturbed(seed, is_recorded, |n| [0, off_core_ns(n)])
+}
+
+/// Two ranks that each work for some 10 ms, of which one works for longer and is off its core: by so much before each call, ns.
+fn disturbed(seed: u64, is_recorded: bool, more_ns: impl Fn(u64) -> [u64; 2]) -> Analysis {
     let random = &mut Random::from_state(seed);
     let mut trace = TestTrace::new(2);
     for process in &mut trace.processes {
@@ -99,8 +105,10 @@ fn preempted(seed: u64, is_recorded: bool) -> Analysis {
     }
     let mut at = 1_000_000;
     for n in 0..12 {
-        let on_core_ns = [0, 1].map(|_| random.uniform(8_000_000, 12_000_000));
-        let off_core_ns = [0, if n % 4 == 2 { 12_000_000 } else { 0 }];
+        let [longer_ns, off_core_ns] = more_ns(n);
+        let off_core_ns = [0, off_core_ns];
+        let usual_ns = [0, 1].map(|_| random.uniform(8_000_000, 12_000_000));
+        let on_core_ns = [usual_ns[0], usual_ns[1] + longer_ns];
         let enters = [0, 1].map(|rank| at + on_core_ns[rank] + off_core_ns[rank]);
         let end = enters[0].max(enters[1]) + 10_000;
         for (rank, process) in trace.processes.iter_mut().enumerate() {
@@ -144,5 +152,21 @@ fn of_two_ranks_the_one_that_is_preempted_is_named_where_that_was_recorded() {
             .iter()
             .find(|cause| cause.kind == CauseKind::LateRank);
         assert_eq!(named, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn who_works_longer_is_not_preempted_because_that_takes_longer_on_a_shared_core() {
+    for seed in 0..20 {
+        for (longer_ns, off_core_ns, by) in [
+            (9_000_000, 5_000_000, LateBy::Computing),
+            (3_000_000, 11_000_000, LateBy::Preempted),
+        ] {
+            let analysis = disturbed(seed, true, |_| [longer_ns, off_core_ns]);
+            let cause = first(&analysis);
+            let found = (cause.place.clone(), cause.by);
+            let expected = (Some(CausePlace::Rank(1)), Some(by));
+            assert_eq!(found, expected, "seed {seed}: {:#?}", analysis.causes);
+        }
     }
 }

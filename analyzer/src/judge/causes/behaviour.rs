@@ -15,6 +15,9 @@ use crate::results::operation_costs::Confidence;
 const MORE: i64 = 20;
 /// From this part of the time on a thread counts as running, in percent.
 const MOSTLY_RUNNING: i64 = 80;
+/// From this part of what it does more than others on it computes more, in percent: what took longer because it lost its
+/// core meanwhile is the lesser part.
+const HALF_RUNNING: i64 = 50;
 /// Part of what a rank does more than others that it was off its core in which explains it, in percent.
 const OFF_CORE: f64 = 70.0;
 /// Unsuccessful polls for each call from which on a rank waits for messages rather than computes.
@@ -94,13 +97,12 @@ impl Finder<'_, '_> {
         // What the others did too does not make it late.
         let usual = Running::median(others.iter().map(|(_, running)| *running));
         let more = own.less(&usual, late.len() as i64);
-        let of = if more.elapsed_ns > own.elapsed_ns / MORE {
-            more
+        let (of, least) = if more.elapsed_ns > own.elapsed_ns / MORE {
+            (more, HALF_RUNNING)
         } else {
-            own
+            (own, MOSTLY_RUNNING)
         };
-        let is_running =
-            of.on_core_ns.saturating_mul(100) >= of.elapsed_ns.saturating_mul(MOSTLY_RUNNING);
+        let is_running = of.on_core_ns.saturating_mul(100) >= of.elapsed_ns.saturating_mul(least);
         let by = match (is_running, of.preempted > of.blocked) {
             (true, _) => LateBy::Computing,
             (false, true) => LateBy::Preempted,
