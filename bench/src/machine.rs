@@ -13,7 +13,7 @@ pub struct Machine {
     pub host: Option<String>,
     /// Model of the processor.
     pub cpu: Option<String>,
-    /// Number of cores that this process may use.
+    /// Number of cores of this host, whether or not this process may use them.
     pub cores: Option<usize>,
     /// Whether the processor reports that it is virtual.
     pub is_virtual: Option<bool>,
@@ -43,7 +43,7 @@ impl Machine {
         Self {
             host: line("/proc/sys/kernel/hostname"),
             cpu: of_cpu("model name").or_else(|| of_cpu("CPU implementer")),
-            cores: std::thread::available_parallelism().ok().map(usize::from),
+            cores: Some(online_cores()),
             is_virtual: of_cpu("flags")
                 .map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
             kernel: line("/proc/sys/kernel/osrelease").map(|release| format!("Linux {release}")),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::Damage;
+use collbench_formats::{Damage, Operation};
 use collbench_text::inert;
 use collbench_text::quantity::counted;
 
@@ -34,15 +34,24 @@ pub(crate) fn damage(inputs: &Inputs<'_>) -> Vec<DamageSummary> {
             in_flight.entry(process).or_default().push(summary);
         }
     }
+    let is_in_finalize = |process: usize| {
+        let mut calls = inputs.findings.processes[process].in_flight.iter();
+        calls.any(|call| call.operation == Operation::Finalize)
+    };
     let mut of_ranks = Vec::new();
     for (index, process) in run.processes.iter().enumerate() {
         let rank = process.rank();
         let mut under_way = in_flight.remove(&index).unwrap_or_default().into_iter();
         for found in &process.trace.damage {
             let belongs = matches!(found, Damage::NotFinalized);
+            let what = if belongs && is_in_finalize(index) {
+                "the process ended inside MPI_Finalize".to_owned()
+            } else {
+                found.to_string()
+            };
             of_ranks.push(DamageSummary {
                 rank: Some(rank),
-                what: format!("{}: {found}", process.name),
+                what: format!("{}: {what}", process.name),
                 in_flight: if belongs { under_way.next() } else { None },
             });
         }

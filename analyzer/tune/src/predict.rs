@@ -173,6 +173,12 @@ pub enum PredictError {
         "the trace is of \"{0}\"; expected Open MPI 4.1 or 5.0, or MPICH 4.0 or 5.0, whose algorithms are known"
     )]
     Library(String),
+    /// There is no call of a kind that is predicted.
+    #[error(
+        "the trace has no complete collective that is predicted, so there is nothing to tune: nonblocking collectives, and \
+         payloads that differ between processes, are not predicted"
+    )]
+    NothingPredicted,
     /// There are no messages.
     #[error(
         "the trace has no messages inside collectives; record with --layers +messages,+algorithms"
@@ -271,6 +277,9 @@ impl<'r> Model<'r> {
         let Some(library) = KnownLibrary::find(&recorded.library) else {
             return Err(PredictError::Library(recorded.library.clone()));
         };
+        if recorded.classes.is_empty() {
+            return Err(PredictError::NothingPredicted);
+        }
         let mut instances = recorded.classes.iter().flat_map(|class| &class.instances);
         if links.is_none() && instances.all(|instance| instance.messages.is_empty()) {
             let is_over_trees = recorded.classes.iter().any(|class| class.tree.is_some());

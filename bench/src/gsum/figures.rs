@@ -232,7 +232,7 @@ Time of a call from the first enter to the last leave: medians of 9 rounds of 10
 
 c.toml: nothing
 b: 1 wrong result
-invalid: 1 of 10 rounds: a leaf was preempted
+invalid: 1 of 10 rounds: a leaf was preempted (--all-rounds counts these rounds, too)
 "
         );
     }

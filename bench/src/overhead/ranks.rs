@@ -93,9 +93,10 @@ pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<
 
 fn measure(options: &Options) -> anyhow::Result<Measured> {
     let machine = Machine::here();
-    if let Some(cores) = machine.cores.filter(|&cores| cores < RANKS) {
+    let usable = std::thread::available_parallelism().map_or(RANKS, usize::from);
+    if usable < RANKS {
         bail!(
-            "--ranks 2 needs 2 cores for itself, but this process may use {cores}; ranks that share \
+            "--ranks 2 needs 2 cores for itself, but this process may use {usable}; ranks that share \
              a core wait for it, and only that wait would be measured"
         );
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use collbench_stats::spread::Spread;
+use collbench_text::quantity;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::figures::{ClockFigures, Figures, Intervals, Invalid, Means};
@@ -58,7 +59,7 @@ pub(crate) fn write_machine(
     let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
     writeln!(
         output,
-        "  machine  {}: {}{}, {} cores, {}, load {}",
+        "  machine  {}: {}{}, {}, {}, load {}",
         known(&machine.host),
         known(&machine.cpu),
         if machine.is_virtual == Some(true) {
@@ -66,7 +67,9 @@ pub(crate) fn write_machine(
         } else {
             ""
         },
-        machine.cores.map_or("?".to_owned(), |n| n.to_string()),
+        machine
+            .cores
+            .map_or("? cores".to_owned(), |n| quantity::counted(n, "core")),
         known(&machine.kernel),
         machine.load.map_or("?".to_owned(), |load| load.to_string()),
     )?;

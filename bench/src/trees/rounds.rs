@@ -49,7 +49,7 @@ pub(crate) fn left_out(n_rounds: usize, n_counting: usize) -> Vec<Invalid> {
         measurement: "rounds",
         n: n_rounds - n_counting,
         of: n_rounds,
-        why: "a leaf was preempted",
+        why: "a leaf was preempted (--all-rounds counts these rounds, too)",
     });
     left_out.into_iter().collect()
 }

@@ -456,7 +456,9 @@ fn nobody_known(analysis: &Analysis) -> Vec<String> {
         let mut operations = analysis.operations.iter();
         let has_met = operations.any(|of| of.instances > 0 && of.last_arrivals.len() > 1);
         let is_nothing = analysis.restriction.is_some() && analysis.operations.is_empty();
-        let words = if has_met {
+        let words = if analysis.trace.ranks == 1 {
+            "the run has one process, so nobody waits for anybody; was the launcher (such as mpirun) forgotten?"
+        } else if has_met {
             "none: no operation that several processes called requires waiting"
         } else if is_nothing {
             "nothing to judge: no collective operation begins in the selected part"

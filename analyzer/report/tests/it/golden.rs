@@ -86,6 +86,15 @@ fn the_screen_of_a_run_without_calls() {
 }
 
 #[test]
+fn where_one_process_ran_it_is_asked_whether_the_launcher_was_forgotten() {
+    let screen = plain(&TestTrace::new(1).analyze());
+    assert_has(
+        &screen,
+        "the run has one process, so nobody waits for anybody",
+    );
+}
+
+#[test]
 fn every_line_of_a_screen_fits_its_columns_and_is_inert() {
     let mut hostile = broken();
     for process in &mut hostile.processes {

@@ -356,6 +356,9 @@ fn what_is_missing_is_told() {
         predict(&without, Given::default()).err(),
         Some(PredictError::NoMessages)
     );
+    without.classes.clear();
+    let nothing = predict(&without, Given::default());
+    assert_eq!(nothing.err(), Some(PredictError::NothingPredicted));
     let mut other = recorded(PIPELINE, run);
     other.library = "Intel(R) MPI Library 2021.19".to_owned();
     assert!(matches!(

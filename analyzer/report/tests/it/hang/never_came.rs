@@ -108,6 +108,10 @@ fn who_never_came_may_be_in_finalize_or_in_abort_or_past_both() {
         process.call(call(Operation::Finalize, 0, -1, 0, (200, 0)));
     });
     assert_eq!(hang(&in_finalize).ranks[1].state, RankState::InFinalize);
+    let damage = &in_finalize.trace.damage;
+    let of_rank_1 = damage.iter().find(|found| found.rank == Some(1)).unwrap();
+    let ended = "the process ended inside MPI_Finalize";
+    assert!(of_rank_1.what.ends_with(ended), "{of_rank_1:?}");
     let expected = "rank 1 never arrived: it has been in MPI_Finalize since t = 200 ns";
     let [sentence] = &in_words(&in_finalize)[..] else {
         panic!("{:?}", in_words(&in_finalize));
