@@ -17,9 +17,9 @@
 //! twice as many calls, one that is certainly worse after four times as many, or when the times of the candidate in use
 //! [change](crate::change).
 //!
-//! What an earlier run has [learned](crate::Learned) stands for the first trials: candidates begin as if they had been tried and judged in
-//! the first plan. It is hearsay: once one of them has taken less than the one in use, it is judged anew; if all first calls
-//! of the one in use take twice as long as then, or half as long, all are tried.
+//! What an earlier run has [learned](crate::Learned) stands for the first trials: candidates begin as if they had been
+//! tried and judged in the first plan. It need not be true here: once one of them has taken less than the one in use, it is
+//! judged anew; if all first calls of the one in use take twice as long as then, or half as long, all are tried.
 
 use collbench_stats::random::{Random, hash};
 
