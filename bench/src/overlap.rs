@@ -46,7 +46,7 @@ use mpi::traits::Communicator;
 
 use crate::folder;
 use crate::job::{self, Group, Process};
-use crate::machine::{Machine, mpi_library};
+use crate::machine::{Machine, mpi_library, online_cores};
 use crate::overhead::{Format, settings, write_json};
 use crate::thorough::Thorough;
 use call::Communicators;
@@ -339,7 +339,7 @@ fn simulate(options: &Options, progression: Progression) -> anyhow::Result<Docum
         has_one_clock: true,
         clock_error_ns: 0.0,
         shares_cores: false,
-        host_cores: configuration::host_cores(),
+        host_cores: online_cores(),
     };
     written(options, Document::of(&plan, &journal, surroundings))
 }
@@ -437,7 +437,7 @@ fn measure_in(
         has_one_clock,
         clock_error_ns: job.clock_error_ns(),
         shares_cores: share.is_oversubscribed(&settings()),
-        host_cores: configuration::host_cores(),
+        host_cores: online_cores(),
     };
     job.end();
     written(options, Document::of(&plan, &journal, surroundings)).map(Some)

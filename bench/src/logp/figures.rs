@@ -12,7 +12,7 @@ use super::model::{
     Signature, latency_at_most_ns,
 };
 use crate::job::Process;
-use crate::machine::Machine;
+use crate::machine::{Machine, online_cores};
 use crate::overhead::{name_of_clock, settings};
 
 /// Delays of small messages, in gaps.
@@ -256,12 +256,6 @@ impl Figures {
     }
 }
 
-/// Cores of this host, whether or not this process may use them; `None` if unknown.
-fn cores() -> Option<usize> {
-    // SAFETY: it reads a number of the system.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).ok()
-}
-
 fn invalid(measured: &Measured, setting: &Setting) -> Vec<String> {
     let mut invalid = Vec::new();
     for of_class in &measured.classes {
@@ -279,7 +273,8 @@ fn invalid(measured: &Measured, setting: &Setting) -> Vec<String> {
         others.filter(|b| a.clock == b.clock).count()
     };
     let most = setting.processes.iter().map(on_its_host).max();
-    if let Some((most, cores)) = most.zip(cores()).filter(|(most, cores)| most > cores) {
+    let cores = online_cores();
+    if let Some(most) = most.filter(|most| *most > cores) {
         invalid.push(format!(
             "all times: {most} processes of one host share {cores} cores, and wait for one another's"
         ));

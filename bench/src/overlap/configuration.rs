@@ -148,13 +148,6 @@ fn cores_key(cores: &[usize]) -> u64 {
     })
 }
 
-/// Number of cores of this host, whether or not this process may use them.
-pub(super) fn host_cores() -> usize {
-    // SAFETY: takes a number and touches no memory.
-    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    usize::try_from(cores).unwrap_or(1).max(1)
-}
-
 /// Memory of this host, bytes: all of it, not what is free at the moment, so that a measurement
 /// that is continued is the same.
 fn total_memory() -> u64 {
@@ -170,6 +163,7 @@ fn total_memory() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::online_cores;
 
     fn label_of(name: &str, value: &str, leaves_cores: bool) -> &'static str {
         label(
@@ -233,6 +227,6 @@ mod tests {
     #[test]
     fn this_host_has_memory_and_as_many_cores_as_a_process_may_use() {
         assert!(total_memory() > 1 << 20);
-        assert!(host_cores() >= allowed_cores().len());
+        assert!(online_cores() >= allowed_cores().len());
     }
 }

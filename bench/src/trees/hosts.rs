@@ -9,6 +9,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives};
 
 use crate::job::Process;
+use crate::machine::online_cores;
 
 /// Words of a set of cores, one bit for each.
 const CORE_WORDS: usize = 16;
@@ -85,9 +86,7 @@ impl Hosts {
     pub(crate) fn leaves_and_cores(&self, process: usize, n_threads: u32) -> (usize, usize) {
         let host = self.of_process[process];
         let n_processes = self.of_process.iter().filter(|of| **of == host).count();
-        // SAFETY: `sysconf` only asks.
-        let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-        let online = usize::try_from(online).unwrap_or(1);
+        let online = online_cores();
         let bound_to = self.cores.get(process).map_or(0, Vec::len);
         let n_cores = match bound_to {
             0 => online,
