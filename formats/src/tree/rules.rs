@@ -1,5 +1,7 @@
 //! The description of trees: rules that make a tree of the processes of any communicator.
 
+use std::ops::Range;
+
 use bincode::{Decode, Encode};
 
 use super::calls::Calls;
@@ -27,8 +29,8 @@ impl TreeRules {
     #[must_use]
     pub fn candidate(&self, rule: usize) -> Option<(usize, usize)> {
         let of = |adaptation: &Adaptation| {
-            let nth = rule.checked_sub(adaptation.first as usize)?;
-            (nth < adaptation.n_rules as usize).then_some(nth)
+            let candidates = adaptation.candidates();
+            candidates.contains(&rule).then(|| rule - candidates.start)
         };
         let adaptations = self.adaptations.iter().enumerate();
         adaptations
@@ -77,6 +79,15 @@ pub struct Adaptation {
     pub cost: u32,
     /// Whether results may depend on which one is used.
     pub results: Results,
+}
+
+impl Adaptation {
+    /// Indices of its rules.
+    #[must_use]
+    pub fn candidates(&self) -> Range<usize> {
+        let first = self.first as usize;
+        first..first + self.n_rules as usize
+    }
 }
 
 /// Whether the MPI library is one of several candidates.

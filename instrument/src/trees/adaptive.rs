@@ -260,14 +260,15 @@ impl Adaptive {
             u64::from(key.root.unwrap_or(0)),
             members.places.len() as u64,
         ];
-        let is_learned = candidates.len() > 1 && !trees.learned.is_empty();
-        let learned = is_learned.then(|| {
+        let learned = if candidates.len() > 1 && !trees.learned.is_empty() {
             let calls = subject(trees, &key, &candidates, members, first_rank);
             trees.learned.find(&calls)
-        });
+        } else {
+            None
+        };
         let options = Options {
             n_candidates: candidates.len(),
-            learned: learned.flatten(),
+            learned,
             cost: f64::from(adaptation.cost) / 1e6,
             waits_for_all: !key.collective.has_root(),
             is_crowded: trees.hosts.is_crowded,
@@ -374,9 +375,7 @@ fn candidates(
     (key, bytes): (&Key, u64),
     members: Members<'_>,
 ) -> Vec<Candidate> {
-    let first = adaptation.first as usize;
-    let rules = first..first + adaptation.n_rules as usize;
-    let fitting = rules.filter_map(|rule| {
+    let fitting = adaptation.candidates().filter_map(|rule| {
         let of_rule = trees.rules.rules.get(rule)?;
         let tree = resolve(of_rule, key.root, key.order, members).ok()?;
         Some((rule, tree))

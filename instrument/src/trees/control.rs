@@ -134,10 +134,10 @@ impl TreesOfCommunicator {
         if is_deciding && library.code == 0 {
             let plan = follower.plan();
             let figures = Figures::of(plan, of_all.chunks_exact(own.len()));
-            let control_ns = of_all.chunks_exact(own.len()).map(|of| of[own.len() - 1]);
-            let control_ns = calls
-                .control_ns
-                .map(|_| control_ns.map(|ns| ns as f64).sum());
+            let control_ns = calls.control_ns.map(|_| {
+                let of_each = of_all.chunks_exact(own.len());
+                of_each.map(|of| of[own.len() - 1] as f64).sum()
+            });
             let options = calls.options;
             let controller = calls
                 .controller

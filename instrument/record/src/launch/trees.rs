@@ -114,20 +114,16 @@ fn learned(path: &Path, rules: &TreeRules) -> anyhow::Result<Vec<String>> {
     Ok(entries.collect())
 }
 
-/// The same candidates for the same calls in other rules.
+/// Which adaptation of other rules has the candidates of this one, for the same calls.
 fn same_trees<'r>(
     of: &TreeRules,
     adaptation: &Adaptation,
     others: &'r TreeRules,
 ) -> Option<&'r Adaptation> {
-    let candidates = |rules: &'_ TreeRules, of: &Adaptation| {
-        let first = of.first as usize;
-        rules.rules[first..first + of.n_rules as usize].to_vec()
-    };
-    let own = candidates(of, adaptation);
+    let own = &of.rules[adaptation.candidates()];
     others.adaptations.iter().find(|other| {
-        let others = candidates(others, other);
-        let mut pairs = own.iter().zip(&others);
+        let others = &others.rules[other.candidates()];
+        let mut pairs = own.iter().zip(others);
         own.len() == others.len() && pairs.all(|(one, other)| one.makes_same_trees_as(other))
     })
 }
