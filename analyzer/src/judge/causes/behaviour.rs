@@ -15,8 +15,8 @@ use crate::results::operation_costs::Confidence;
 const MORE: i64 = 20;
 /// From this part of the time on a thread counts as running, in percent.
 const MOSTLY_RUNNING: i64 = 80;
-/// From this part of what it does more than others on it computes more, in percent: what took longer because it lost its
-/// core meanwhile is the lesser part.
+/// If it was on a core for this part of what it does more than others, in percent, it computes more: what it was off its core is
+/// the lesser part.
 const HALF_RUNNING: i64 = 50;
 /// Part of what a rank does more than others that it was off its core in which explains it, in percent.
 const OFF_CORE: f64 = 70.0;
