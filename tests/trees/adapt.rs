@@ -38,6 +38,25 @@ fn random_programs_over_candidates_at_random_give_what_they_give_with_the_librar
 }
 
 #[test]
+fn each_of_many_calls_gives_what_it_should_while_candidates_change_at_random() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    // A million changes of the candidate in all, if there is time.
+    let n_calls = long_or(40_000, 2_000);
+    for seed in 1..=long_or(72, 2) {
+        let n_threads = if seed % 4 == 1 { 4 } else { 1 };
+        let [seed_given, calls, threads] =
+            [seed, n_calls / n_threads, n_threads].map(|of| of.to_string());
+        let arguments = [&*seed_given, &calls, &threads];
+        let job = Job::new(3 + (seed - 1) % 6, program("checked.c"), &arguments);
+        let finished = at_random(&job, ALL, seed).expect(0);
+        let said = format!("{calls} calls in each of {threads} threads\n");
+        assert_eq!(finished.stdout, said);
+    }
+}
+
+#[test]
 fn sums_have_the_same_bits_with_any_candidates_unless_any_results_are_asked_for() {
     if !have(&["mpirun", "mpicc"]) {
         return;

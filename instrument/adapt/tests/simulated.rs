@@ -65,6 +65,8 @@ enum Policy {
 /// was asked for.
 #[derive(Default)]
 struct Seen {
+    /// How often a call had another candidate than the one before.
+    n_changes: u32,
     decisions: Vec<(u64, Decision)>,
     first_call_at: Option<u64>,
 }
@@ -118,6 +120,7 @@ fn process(
     };
     let mut follower = Follower::new(Plan::first(n_candidates, 7, None));
     let (mut seen, mut call) = (Seen::default(), 0u64);
+    let mut before = 0;
     loop {
         let step = match follower.next() {
             Next::Call(step) => step,
@@ -162,6 +165,8 @@ fn process(
         if seen.first_call_at.is_none() && begin.elapsed() >= marked {
             seen.first_call_at = Some(call);
         }
+        seen.n_changes += u32::from(step.candidate != before);
+        before = step.candidate;
         let mut value = (rank * 1_000 + call).to_le_bytes();
         let start = Instant::now();
         let team = &mut teams[usize::from(step.candidate)];
@@ -214,7 +219,10 @@ fn other_trees_at_random_give_right_values_on_hosts_of_several_ranks_and_of_one(
             .iter()
             .map(|shape| tree(*shape, None, hosts))
             .collect();
-        let enough = |call: u64, _: &Seen| call > 2_000;
+        // A million in all, if there is time.
+        let is_long = std::env::var_os("COLLBENCH_TESTS_LONG").is_some();
+        let n_changes = if is_long { 340_000 } else { 600 };
+        let enough = |_, seen: &Seen| seen.n_changes > n_changes;
         let policy = Policy::Random(seed as u64);
         run(
             hosts,
