@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use collbench_adapt::{Entry, first_lines, read_log};
-use collbench_tests::{Finished, Job, Workspace, analyze, have, long_or, program};
+use collbench_tests::{Finished, Job, Workspace, analyze, command, have, long_or, program, run};
 
 use super::woven::as_with_the_library;
 use super::{tree_file, unrecorded_with};
@@ -80,11 +80,29 @@ fn sums_have_the_same_bits_with_any_candidates_unless_any_results_are_asked_for(
         let first = "[[tree]]\noperations = ['allreduce', 'reduce']\nshape = 'linear'\n";
         sum(first, 0)
     };
-    assert_eq!(sums("same", long_or(20, 3)), [of_first].into());
+    assert_eq!(sums("same", long_or(20, 3)), [of_first.clone()].into());
     assert!(
         sums("any", long_or(20, 3)).len() > 1,
         "the library or another tree had its turn"
     );
+
+    // What was found is a tree file with these bits, even where there was nothing to choose.
+    let none_like_it = "[[tree]]\noperations = ['allreduce', 'reduce']\nadapt = {}\n\
+        candidate = [{ shape = 'linear' }, { shape = 'binomial' }]\n";
+    let (_, entries) = logged(&job, none_like_it, &[]);
+    let of_sums = entries.iter().find(|entry| entry.subject.keeps_grouping);
+    assert_eq!(of_sums.unwrap().subject.candidates, [Some(1)]);
+    let lines: String = entries.iter().map(Entry::line).collect();
+    let folder = Workspace::new();
+    let log = folder.join("adapt.log");
+    std::fs::write(&log, first_lines(none_like_it) + &lines).unwrap();
+    let from_log = [
+        command("collbench-tree").into_os_string(),
+        "from-log".into(),
+        log.into(),
+    ];
+    let found = run(&from_log).expect(0).stdout;
+    assert_eq!(sum(&found, 0), of_first, "{found}");
 }
 
 #[test]

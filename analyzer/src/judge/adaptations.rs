@@ -39,7 +39,7 @@ pub(crate) fn adaptations(inputs: &Inputs<'_>) -> Vec<AdaptationSummary> {
                 point.bytes.0,
                 point.root,
                 point.line,
-                point.depends_on_grouping,
+                point.keeps_grouping,
             );
             let at_ns = clock.global(Timestamp::from_ticks(point.at)).ns();
             let entry = found.entry(key).or_insert_with(|| AdaptationSummary {

@@ -152,8 +152,8 @@ pub struct ControlPoint {
     pub operation: Collective,
     /// Line of the tree file where the tree with the candidates begins, from 1.
     pub line: u32,
-    /// Whether results of the calls depend on the grouping in which values are combined.
-    pub depends_on_grouping: bool,
+    /// Whether values must be combined in the grouping of the first candidate, so that sums have the same bits.
+    pub keeps_grouping: bool,
     /// Least and greatest payload of a rank, bytes, of the calls that it is about.
     pub bytes: (u64, u64),
     /// Their root, of operations that have one.

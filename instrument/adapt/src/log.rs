@@ -31,8 +31,8 @@ pub struct Subject {
     pub bytes: (u64, u64),
     /// The root, of operations that have one.
     pub root: Option<u32>,
-    /// Whether the result depends on the grouping in which values are combined.
-    pub depends_on_grouping: bool,
+    /// Whether values must be combined in the grouping of the first candidate, so that sums have the same bits.
+    pub keeps_grouping: bool,
     /// The number of each candidate in the tree file, from 1; `None`: the MPI library.
     pub candidates: Vec<Option<u32>>,
 }
@@ -119,6 +119,21 @@ impl Entry {
         }
     }
 
+    /// Calls that have one candidate, since others would combine values in another grouping.
+    #[must_use]
+    pub fn only(subject: Subject) -> Self {
+        Self {
+            subject,
+            calls: 0,
+            in_use: 0,
+            before: 0,
+            reason: "only".to_owned(),
+            cost_ns: [0; 3],
+            candidates: vec![(Standing::InUse.name().to_owned(), 0, None)],
+            gains: vec![None],
+        }
+    }
+
     /// As a line, with its end.
     #[must_use]
     pub fn line(&self) -> String {
@@ -134,7 +149,7 @@ impl Entry {
             subject.bytes.0,
             subject.bytes.1,
             or_none(subject.root.map(u64::from)),
-            u8::from(subject.depends_on_grouping),
+            u8::from(subject.keeps_grouping),
             self.calls,
             self.in_use,
             self.before,
@@ -186,7 +201,7 @@ impl Entry {
                 Some(root) => Some(u32::try_from(root).ok()?),
                 None => None,
             },
-            depends_on_grouping: value("rounds")? == "1",
+            keeps_grouping: value("rounds")? == "1",
             candidates: Vec::new(),
         };
         let calls = value("calls")?.parse().ok()?;
@@ -300,7 +315,7 @@ mod tests {
                 places: 0xfeed,
                 bytes: (8, 15),
                 root: None,
-                depends_on_grouping: true,
+                keeps_grouping: true,
                 candidates: vec![None, Some(1)],
             },
             calls: 42,

@@ -8,10 +8,8 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use collbench_adapt::{Controller, Follower, Next, Options, Plan, Step, Subject, Took};
-use collbench_formats::tree::{
-    Adaptation, Collective, LibraryCandidate, Place, Policy, Results, Wrappers,
-};
+use collbench_adapt::{Controller, Entry, Follower, Next, Options, Plan, Step, Subject, Took};
+use collbench_formats::tree::{Adaptation, Collective, LibraryCandidate, Place, Policy, Wrappers};
 use collbench_schedules::own_trees::{TreeCall, grouping};
 use collbench_trees::wrappers::{Members, Order, resolve};
 
@@ -22,6 +20,7 @@ use crate::record::usage_of_this_thread;
 
 /// Most keys of a communicator: with roots that change in turn, for example, later ones use the first candidate.
 const MAX_KEYS: usize = 64;
+const CACHE_LINE_BYTES: u64 = 64;
 
 /// Calls that are alike: what candidates take for one of them says something about the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,21 +28,34 @@ pub(super) struct Key {
     pub(super) collective: Collective,
     /// Index of the [`Adaptation`].
     pub(super) adaptation: usize,
-    /// Binary digits of the payload of a rank, bytes: 8 to 15 bytes have 4.
-    pub(super) size_class: u32,
+    /// Least and greatest payload of a rank, bytes.
+    pub(super) bytes: (u64, u64),
     pub(super) root: Option<u32>,
     pub(super) order: Order,
-    /// Whether the result depends on the grouping in which values are combined.
-    pub(super) depends_on_grouping: bool,
+    /// Whether values must be combined in the grouping of the first candidate.
+    pub(super) keeps_grouping: bool,
 }
 
 impl Key {
     /// That of all such calls for which there is no key any more.
     fn together(self) -> Self {
         Self {
-            size_class: u32::MAX,
+            bytes: (0, u64::MAX),
             root: None,
             ..self
+        }
+    }
+}
+
+/// Least and greatest payload of the calls that are like one with this payload, bytes: those with as many binary digits. Up
+/// to a cache line all take the same time; only the grouping may differ.
+pub(super) fn similar_payloads(bytes: u64, keeps_grouping: bool) -> (u64, u64) {
+    match bytes {
+        0 => (0, 0),
+        1..CACHE_LINE_BYTES if !keeps_grouping => (1, CACHE_LINE_BYTES - 1),
+        _ => {
+            let most = u64::MAX >> bytes.leading_zeros();
+            (most / 2 + 1, most)
         }
     }
 }
@@ -68,12 +80,9 @@ pub(super) fn subject(
         ranks: members.places.len() as u32,
         first_rank,
         places: number_of(members.places),
-        bytes: match key.size_class {
-            0 => (0, 0),
-            digits => (1 << (digits - 1), (1 << digits) - 1),
-        },
+        bytes: key.bytes,
         root: key.root,
-        depends_on_grouping: key.depends_on_grouping,
+        keeps_grouping: key.keeps_grouping,
         candidates: candidates.iter().map(number).collect(),
     }
 }
@@ -256,13 +265,21 @@ impl Adaptive {
         }
         let parts = [
             key.collective as u64,
-            u64::from(key.size_class),
+            key.bytes.1,
             u64::from(key.root.unwrap_or(0)),
             members.places.len() as u64,
         ];
+        let is_left_alone = key.keeps_grouping && candidates.len() == 1 && !is_full;
+        let calls = || subject(trees, &key, &candidates, members, first_rank);
+        if let Some(log) = trees
+            .log
+            .as_ref()
+            .filter(|_| is_left_alone && trees.rank == first_rank)
+        {
+            log.add(&Entry::only(calls()).line(), first_rank);
+        }
         let learned = if candidates.len() > 1 && !trees.learned.is_empty() {
-            let calls = subject(trees, &key, &candidates, members, first_rank);
-            trees.learned.find(&calls)
+            trees.learned.find(&calls())
         } else {
             None
         };
@@ -381,8 +398,7 @@ fn candidates(
         Some((rule, tree))
     });
     let mut fitting: Vec<(usize, Wrappers)> = fitting.collect();
-    let is_strict = key.depends_on_grouping && adaptation.results == Results::Same;
-    if is_strict {
+    if key.keeps_grouping {
         if adaptation.library == LibraryCandidate::First {
             return vec![Candidate::Library];
         }
@@ -393,7 +409,7 @@ fn candidates(
     let mut candidates: Vec<Candidate> = fitting.iter().map(|of| Candidate::Tree(of.0)).collect();
     match adaptation.library {
         LibraryCandidate::First => candidates.insert(0, Candidate::Library),
-        LibraryCandidate::Last if !is_strict => candidates.push(Candidate::Library),
+        LibraryCandidate::Last if !key.keeps_grouping => candidates.push(Candidate::Library),
         _ if candidates.is_empty() => candidates.push(Candidate::Library),
         LibraryCandidate::Last | LibraryCandidate::No => {}
     }

@@ -7,12 +7,12 @@
 use std::ffi::c_int;
 use std::ops::Range;
 
-use collbench_formats::tree::Collective;
+use collbench_formats::tree::{Collective, Results};
 use collbench_paths::{Error, MpiTransport, Team};
 use collbench_trees::wrappers::Order;
 
 use super::active::Trees;
-use super::adaptive::{Arguments, Candidate, Key};
+use super::adaptive::{Arguments, Candidate, Key, similar_payloads};
 use super::communicator::{Chosen, TreesOfCommunicator};
 use super::datatypes::{Elements, Layout, is_committed, pack, unpack};
 use super::last_calls::Payload;
@@ -320,13 +320,15 @@ impl Call {
                 code
             }
             Chosen::Adaptation(adaptation) => {
+                let results = trees.rules.adaptations[adaptation].results;
+                let keeps_grouping = self.depends_on_grouping && results == Results::Same;
                 let key = Key {
                     collective,
                     adaptation,
-                    size_class: u64::BITS - bytes.leading_zeros(),
+                    bytes: similar_payloads(bytes, keeps_grouping),
                     root,
                     order,
-                    depends_on_grouping: self.depends_on_grouping,
+                    keeps_grouping,
                 };
                 self.execute_candidate(key, execute)
             }

@@ -201,7 +201,7 @@ fn point(
         communicator,
         operation: key.collective,
         line: entry.subject.line,
-        depends_on_grouping: key.depends_on_grouping,
+        keeps_grouping: key.keeps_grouping,
         bytes: entry.subject.bytes,
         root: key.root,
         calls: entry.calls,

@@ -38,7 +38,7 @@ pub enum FromLogError {
 }
 
 /// Calls that one rule can be for.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Calls {
     operation: String,
     ranks: u32,
@@ -49,7 +49,7 @@ struct Calls {
 
 /// The tree file, without `adapt`, with the candidate that was in use last for each operation, number of processes and
 /// payload of a log, and the trees of its tree file that had no other candidates. Where communicators or roots differ, that
-/// with the most calls counts; where some sums are rounded and others not, those that are.
+/// with the most calls counts.
 ///
 /// # Errors
 /// [`FromLogError`].
@@ -62,22 +62,7 @@ pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
         return Err(FromLogError::Inline);
     }
     let file = TreeFile::parse_without_hosts(&text).map_err(FromLogError::File)?;
-    let mut found: BTreeMap<Calls, &Entry> = BTreeMap::new();
-    for entry in &entries {
-        let subject = &entry.subject;
-        let calls = Calls {
-            operation: subject.operation.clone(),
-            ranks: subject.ranks,
-            line: subject.line,
-            bytes: subject.bytes,
-        };
-        let kept = found.entry(calls).or_insert(entry);
-        // A tree for sums that are rounded must keep their results; others may have any.
-        let rank = |of: &Entry| (of.subject.depends_on_grouping, of.calls);
-        if rank(entry) >= rank(kept) {
-            *kept = entry;
-        }
-    }
+    let mut found = found_in(&entries);
     if found.is_empty() {
         return Err(FromLogError::Empty);
     }
@@ -92,15 +77,13 @@ pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
         let _ = writeln!(written, "{line}");
     }
     written.push('\n');
-    let mut rest: Vec<(&Calls, &Entry)> =
-        found.iter().map(|(calls, entry)| (calls, *entry)).collect();
-    rest.reverse();
-    while let Some((first, entry)) = rest.pop() {
+    found.reverse();
+    while let Some((first, entry)) = found.pop() {
         let number = entry.subject.candidates[entry.in_use];
         let mut bytes = first.bytes;
-        remark(first, entry, &mut written);
+        remark(&first, entry, &mut written);
         // One rule for payloads that follow one another.
-        while let Some((next, other)) = rest.pop_if(|(next, other)| {
+        while let Some((next, other)) = found.pop_if(|(next, other)| {
             let is_alike = next.operation == first.operation && next.ranks == first.ranks;
             is_alike
                 && Some(next.bytes.0) == bytes.1.checked_add(1)
@@ -108,7 +91,7 @@ pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
                     == (entry.subject.line, number)
         }) {
             bytes.1 = next.bytes.1;
-            remark(next, other, &mut written);
+            remark(&next, other, &mut written);
         }
         let Some(number) = number else {
             written.push('\n');
@@ -136,6 +119,64 @@ pub fn tree_file_of_log(log: &str) -> Result<String, FromLogError> {
         }
     }
     Ok(written)
+}
+
+/// The last control point of each class of calls. A rule cannot tell sums that are rounded from others, so where sums must
+/// keep their grouping others have the same tree; what was found about these counts for other payloads only.
+fn found_in(entries: &[Entry]) -> Vec<(Calls, &Entry)> {
+    let mut last: BTreeMap<(bool, Calls), &Entry> = BTreeMap::new();
+    for entry in entries {
+        let subject = &entry.subject;
+        let calls = Calls {
+            operation: subject.operation.clone(),
+            ranks: subject.ranks,
+            line: subject.line,
+            bytes: subject.bytes,
+        };
+        let kept = last
+            .entry((!subject.keeps_grouping, calls))
+            .or_insert(entry);
+        if entry.calls >= kept.calls {
+            *kept = entry;
+        }
+    }
+    let mut found: Vec<(Calls, &Entry)> = Vec::new();
+    // Those that keep their grouping come first.
+    for ((_, calls), entry) in last {
+        let bytes_of = |of: &Calls| {
+            let own = Calls {
+                bytes: of.bytes,
+                ..calls.clone()
+            };
+            (*of == own).then_some(of.bytes)
+        };
+        let taken: Vec<(u64, u64)> = found.iter().filter_map(|(of, _)| bytes_of(of)).collect();
+        for bytes in without(calls.bytes, &taken) {
+            found.push((
+                Calls {
+                    bytes,
+                    ..calls.clone()
+                },
+                entry,
+            ));
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
+    found
+}
+
+/// What is left of a range of payloads without others; all ends are included.
+fn without(range: (u64, u64), others: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut left = vec![range];
+    for &(least, most) in others {
+        let parts = left.into_iter().flat_map(|(begin, end)| {
+            let below = least.checked_sub(1).map(|last| (begin, end.min(last)));
+            let above = most.checked_add(1).map(|first| (begin.max(first), end));
+            below.into_iter().chain(above)
+        });
+        left = parts.filter(|(begin, end)| begin <= end).collect();
+    }
+    left
 }
 
 /// A candidate of the tree at a line, by its number.
@@ -226,7 +267,7 @@ mod tests {
                 places: 0,
                 bytes,
                 root: None,
-                depends_on_grouping: false,
+                keeps_grouping: false,
                 candidates: vec![Some(1), Some(2), None],
             },
             calls,
@@ -279,10 +320,46 @@ mod tests {
     }
 
     #[test]
+    fn payloads_of_sums_that_keep_their_grouping_have_its_tree_and_others_what_was_found() {
+        let left_alone = |bytes, candidate| {
+            Entry::only(Subject {
+                keeps_grouping: true,
+                candidates: vec![candidate],
+                ..entry("bcast", bytes, 0, 0).subject
+            })
+        };
+        let text = tree_file_of_log(&log(&[
+            entry("bcast", (1, 63), 500, 1),
+            left_alone((8, 15), Some(1)),
+            left_alone((32, 63), None),
+        ]))
+        .unwrap();
+        let file = TreeFile::parse_without_hosts(&text).unwrap();
+        let original = TreeFile::parse_without_hosts(FILE).unwrap();
+        let trees: Vec<_> = file.rules.rules[..3]
+            .iter()
+            .map(|rule| {
+                let candidates = original.rules.rules[..2].iter();
+                let nth = candidates.take_while(|of| of.form != rule.form).count();
+                (rule.calls.bytes, nth + 1)
+            })
+            .collect();
+        assert_eq!(trees, [((1, 7), 2), ((8, 15), 1), ((16, 31), 2)]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_range_is_before_between_and_behind_others() {
+        assert_eq!(without((1, 63), &[]), [(1, 63)]);
+        assert_eq!(without((1, 63), &[(0, 7), (16, 31)]), [(8, 15), (32, 63)]);
+        assert_eq!(without((8, 15), &[(0, u64::MAX)]), []);
+        assert_eq!(without((8, 15), &[(64, 127)]), [(8, 15)]);
+    }
+
+    #[test]
     fn what_keeps_the_bits_of_sums_is_written_if_others_use_another_tree() {
         let strict = Entry {
             subject: Subject {
-                depends_on_grouping: true,
+                keeps_grouping: true,
                 ..entry("bcast", (8, 15), 10, 0).subject
             },
             ..entry("bcast", (8, 15), 10, 0)

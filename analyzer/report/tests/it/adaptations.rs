@@ -24,7 +24,7 @@ fn point(at: u64, calls: u64, (before, in_use): (u32, u32)) -> ControlPoint {
         communicator: 0,
         operation: Collective::Allreduce,
         line: 3,
-        depends_on_grouping: true,
+        keeps_grouping: true,
         bytes: (8, 15),
         root: None,
         calls,

@@ -102,7 +102,9 @@ fn learned(path: &Path, rules: &TreeRules) -> anyhow::Result<Vec<String>> {
             "{shown}: no control point in it; the program begins as without it"
         ));
     }
-    let entries = last_of_each(entries).into_iter().map(|mut entry| {
+    let entries = last_of_each(entries).into_iter();
+    let adapted = entries.filter(|entry| entry.candidates.len() > 1);
+    let lines = adapted.map(|mut entry| {
         let line = entry.subject.line;
         let mut adaptations = there.rules.adaptations.iter();
         let adaptation = adaptations.find(|of| of.line == line);
@@ -111,7 +113,7 @@ fn learned(path: &Path, rules: &TreeRules) -> anyhow::Result<Vec<String>> {
         entry.subject.line = here.map_or(0, |here| here.line);
         entry.line().trim_end().to_owned()
     });
-    Ok(entries.collect())
+    Ok(lines.collect())
 }
 
 /// Which adaptation of other rules has the candidates of this one, for the same calls.
