@@ -40,8 +40,8 @@ const PAYLOADS: [(u64, u32); 7] = [
 /// Bytes of the parts of all leaves, at most.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Trees that are tried: a name, and the shape as a tree file says it.
-const CANDIDATES: [(&str, &str); 5] = [
+/// Trees that are tried: a name, and the shape as a tree file says it. Where several are the same tree, the first one counts.
+const CANDIDATES: [(&str, &str); 7] = [
     (EXCHANGE, r#"{ ranks = "exchange", hosts = "exchange" }"#),
     ("linear", r#"{ ranks = "linear", hosts = "linear" }"#),
     ("binomial", r#"{ ranks = "binomial", hosts = "binomial" }"#),
@@ -53,10 +53,19 @@ const CANDIDATES: [(&str, &str); 5] = [
         "4-nomial of hosts",
         r#"{ ranks = "linear", hosts = "4-nomial" }"#,
     ),
+    (
+        EXCHANGE_OF_CORE_COMPLEXES,
+        r#"{ ranks = "linear", core-complexes = "exchange" }"#,
+    ),
+    (
+        "linear of core complexes",
+        r#"{ ranks = "linear", core-complexes = "linear" }"#,
+    ),
 ];
 
-/// The candidate that is no tree: for operations without a root.
+/// The candidates that are no trees: for operations without a root.
 const EXCHANGE: &str = "exchange";
+const EXCHANGE_OF_CORE_COMPLEXES: &str = "exchange of core complexes";
 
 /// The result; unknown figures are `null`.
 #[derive(Debug, Serialize)]
@@ -124,9 +133,12 @@ pub(super) fn run(options: &Options, file: &Path, output: &mut impl Write) -> an
     let distinct = distinct(&run);
     let plans = plans(n_leaves);
     let which = |operation: Operation| -> Vec<usize> {
-        let fits =
-            |&&nth: &&usize| !operation.is_one_way() || run.configurations[nth].0 != EXCHANGE;
-        distinct.iter().filter(fits).copied().collect()
+        let is_exchange = |nth: usize| {
+            let exchanges = [EXCHANGE, EXCHANGE_OF_CORE_COMPLEXES];
+            exchanges.contains(&&*run.configurations[nth].0)
+        };
+        let fits = |&nth: &usize| !operation.is_one_way() || !is_exchange(nth);
+        distinct.iter().copied().filter(fits).collect()
     };
     let of_leaves = run.on_leaves(|leaf| {
         let of_plan = |plan: &Plan| plan.execute(leaf, &which(plan.operation));
