@@ -15,7 +15,7 @@ fn ends<'a>(name: &'a str, how: &'a str) -> Fault<'a> {
         job: Job::new(3, program("ends.c"), &[how, "2", "100"]),
         calls: 100,
         kept: Kept::UntilDeath,
-        says: "ended without MPI_Finalize",
+        says: "did not reach MPI_Finalize",
     }
 }
 

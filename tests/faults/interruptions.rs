@@ -34,6 +34,6 @@ fn a_thread_that_is_to_be_cancelled_is_so_behind_its_calls() {
 
 #[test]
 fn a_call_that_returns_in_a_child_stores_nothing_for_its_parent() {
-    let ended = "ended without MPI_Finalize";
+    let ended = "did not reach MPI_Finalize";
     interrupts("fork in MPI", "forked", 10, Kept::UntilDeath, ended).check();
 }

@@ -294,9 +294,18 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
             late_at_end(analysis, cause)
         }
         CauseKind::LateRank | CauseKind::Imbalance if is_in_other_calls(cause) => {
-            let (whom, verb) = match cause.ranks.len() {
-                0 => (at, "computes"),
-                _ => (inert::ranks(&cause.ranks), "compute"),
+            let is_several = !cause.ranks.is_empty();
+            let whom = if is_several {
+                inert::ranks(&cause.ranks)
+            } else {
+                at
+            };
+            let did = match (cause.by, is_several) {
+                (Some(LateBy::Sleeping), false) => "sleeps or is stopped".to_owned(),
+                (Some(LateBy::Preempted), false) => "is preempted".to_owned(),
+                (Some(LateBy::Sleeping | LateBy::Preempted), true) => they_did(analysis, cause),
+                (_, false) => format!("computes longer{}", interrupted(analysis, false)),
+                (_, true) => format!("compute longer{}", interrupted(analysis, true)),
             };
             let in_what = match cause.of {
                 CostOf::PointToPoint => "in point-to-point communication".to_owned(),
@@ -306,10 +315,7 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
                     format!("in the calls that complete {of}")
                 }
             };
-            format!(
-                "others wait {in_what} for {whom}, which {verb} longer{}",
-                interrupted(analysis, !cause.ranks.is_empty())
-            )
+            format!("others wait {in_what} for {whom}, which {did}")
         }
         CauseKind::Imbalance if !cause.ranks.is_empty() => {
             let who = inert::ranks(&cause.ranks);
@@ -692,6 +698,14 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
             }
             format!("look at what {who} did between MPI_Init and {of}, for instance reading input")
         }
+        (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::Sleeping | LateBy::Preempted)) => {
+            look_for_what_keeps(&who, false)
+        }
+        (CauseKind::Imbalance, Some(LateBy::Sleeping | LateBy::Preempted))
+            if is_in_other_calls(cause) =>
+        {
+            look_for_what_keeps(&inert::ranks(&cause.ranks), true)
+        }
         (CauseKind::LateRank | CauseKind::Imbalance, _) if is_in_other_calls(cause) => {
             let (whom, verb) = match cause.ranks.len() {
                 0 => (who, "computes"),
@@ -735,9 +749,6 @@ pub(crate) fn next(analysis: &Analysis, cause: &FoundCause) -> String {
             format!(
                 "look at the windows that {who} accesses before {of}; record with --layers +rma"
             )
-        }
-        (CauseKind::LateRank | CauseKind::LateHost, Some(LateBy::Sleeping | LateBy::Preempted)) => {
-            format!("look at what keeps {who} off its cores: other processes, binding, file I/O")
         }
         (CauseKind::LateRank | CauseKind::LateHost, _) if cause.course.is_some_and(in_time) => {
             look_for_what_stops(&who, cause)
@@ -788,6 +799,12 @@ fn switches(analysis: &Analysis, is_several: bool) -> &'static str {
         (None, false) => "; --layers +switches tells whether it sleeps or is preempted",
         (None, true) => "; --layers +switches tells whether they sleep or are preempted",
     }
+}
+
+/// What to do about ranks or a host that are not on their cores.
+fn look_for_what_keeps(who: &str, is_several: bool) -> String {
+    let whose = if is_several { "their" } else { "its" };
+    format!("look at what keeps {who} off {whose} cores: other processes, binding, file I/O")
 }
 
 /// What to do about ranks or a host that something stops at regular times.

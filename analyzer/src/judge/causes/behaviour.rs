@@ -76,6 +76,17 @@ impl Running {
             preempted: less(self.preempted, other.preempted),
         }
     }
+
+    /// What it is late by, if it computes when it was on a core for this part of the time at least, in percent.
+    fn late_by(&self, least: i64) -> LateBy {
+        let on_core = self.on_core_ns.saturating_mul(100);
+        let is_running = on_core >= self.elapsed_ns.saturating_mul(least);
+        match (is_running, self.preempted > self.blocked) {
+            (true, _) => LateBy::Computing,
+            (false, true) => LateBy::Preempted,
+            (false, false) => LateBy::Sleeping,
+        }
+    }
 }
 
 impl Finder<'_, '_> {
@@ -102,13 +113,16 @@ impl Finder<'_, '_> {
         } else {
             (own, MOSTLY_RUNNING)
         };
-        let is_running = of.on_core_ns.saturating_mul(100) >= of.elapsed_ns.saturating_mul(least);
-        let by = match (is_running, of.preempted > of.blocked) {
-            (true, _) => LateBy::Computing,
-            (false, true) => LateBy::Preempted,
-            (false, false) => LateBy::Sleeping,
-        };
-        (Some(by), Confidence::Sure)
+        (Some(of.late_by(least)), Confidence::Sure)
+    }
+
+    /// What ranks did with their time before all their calls: some that seldom wait themselves, and others wait for them.
+    pub(super) fn between_calls(&self, ranks: &[u32]) -> LateBy {
+        let mut own = Running::default();
+        let sums = self.findings.running.into_iter().flatten();
+        sums.filter(|sum| sum.place == "before" && ranks.contains(&sum.rank))
+            .for_each(|sum| own.add(sum));
+        own.late_by(HALF_RUNNING)
     }
 
     /// Whether each process was on a core before the calls of some operations, by rank; empty where that was not

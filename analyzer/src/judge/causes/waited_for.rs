@@ -153,7 +153,7 @@ impl Finder<'_, '_> {
             _ => (CauseKind::Imbalance, CausePlace::Communicator(entry)),
         };
         FoundCause {
-            by: Some(LateBy::Computing),
+            by: Some(self.between_calls(&ranks)),
             ranks: if ranks.len() > 1 { ranks } else { Vec::new() },
             operation: None,
             communicator: None,

@@ -230,7 +230,7 @@ impl Summary {
             );
         }
         if self.n_unfinished > 0 {
-            line += &format!("; {} ended without MPI_Finalize", ranks(self.n_unfinished));
+            line += &format!("; {} did not reach MPI_Finalize", ranks(self.n_unfinished));
         }
         if self.n_stopped > 0 {
             line += &format!("; recording stopped early on {}", ranks(self.n_stopped));

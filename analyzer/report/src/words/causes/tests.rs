@@ -130,6 +130,32 @@ fn ranks_that_are_late_alike_or_waited_for_in_messages_are_told() {
         what(&analysis, &of_messages),
         "others wait in point-to-point communication for rank 0, which computes longer, or is interrupted"
     );
+    let asleep = FoundCause {
+        by: Some(LateBy::Sleeping),
+        ..of_messages
+    };
+    assert_eq!(
+        what(&analysis, &asleep),
+        "others wait in point-to-point communication for rank 0, which sleeps or is stopped"
+    );
+    assert_eq!(
+        next(&analysis, &asleep),
+        "look at what keeps rank 0 off its cores: other processes, binding, file I/O"
+    );
+    let preempted = FoundCause {
+        kind: CauseKind::Imbalance,
+        by: Some(LateBy::Preempted),
+        ranks: vec![2, 3],
+        ..asleep
+    };
+    assert_eq!(
+        what(&analysis, &preempted),
+        "others wait in point-to-point communication for ranks 2-3, which are preempted"
+    );
+    assert_eq!(
+        next(&analysis, &preempted),
+        "look at what keeps ranks 2-3 off their cores: other processes, binding, file I/O"
+    );
     let chain = FoundCause {
         by: Some(LateBy::PointToPoint),
         partner: Some(6),
