@@ -33,7 +33,7 @@ impl Spare {
     }
 
     /// Adds other buffers.
-    pub(crate) fn merge(&mut self, other: Self) {
+    pub fn merge(&mut self, other: Self) {
         for (n, held) in other.by_length {
             self.by_length.entry(n).or_default().extend(held);
         }

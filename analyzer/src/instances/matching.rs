@@ -243,6 +243,10 @@ impl<A: Adder> Workers<'_, A> {
     fn hand_over(&self, until_ns: i64, mut spare: Spare) -> HandedOver<A::Rows> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let n = idle.len();
+        // One had fewer instances than others.
+        for worker in &mut *idle {
+            spare.merge(worker.adder.give_back_spare());
+        }
         let rows = idle.iter_mut().map(|worker| worker.adder.hand_over_rows());
         let rows = rows.collect();
         let workers = idle.iter_mut().enumerate();

@@ -70,6 +70,10 @@ pub trait Adder: Send {
     fn hand_over(&mut self, _spare: Spare) -> Batch {
         Batch::default()
     }
+    /// Gives back the buffers that it had no use for.
+    fn give_back_spare(&mut self) -> Spare {
+        Spare::default()
+    }
     /// Hands over, once, what is passed on instance by instance.
     fn hand_over_rows(&mut self) -> Self::Rows;
     /// The sums of all that was taken.

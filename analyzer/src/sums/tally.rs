@@ -396,6 +396,10 @@ impl Adder for Tally<'_> {
         std::mem::replace(&mut self.scratch.handed_over, next)
     }
 
+    fn give_back_spare(&mut self) -> Spare {
+        std::mem::take(&mut self.scratch.spare)
+    }
+
     fn hand_over_rows(&mut self) -> RowBuffer {
         let rows = self.rows.as_mut();
         rows.map_or_else(RowBuffer::default, RowCollector::take)
