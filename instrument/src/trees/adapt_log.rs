@@ -1,10 +1,12 @@
 //! The file to which decisions about candidates are written. It is opened for each control point, so that a program
 //! which closes all descriptors disturbs nothing.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use collbench_formats::tree::Adapting;
 
@@ -12,12 +14,15 @@ use crate::process::say;
 
 /// Most bytes that a process writes.
 const MOST_BYTES: u64 = 16 << 20;
+/// Most lines of which it is known that they were written.
+const MOST_KNOWN: usize = 1024;
 
 /// The file to which this process writes decisions.
 #[derive(Debug)]
 pub(super) struct AdaptLog {
     path: PathBuf,
     written: AtomicU64,
+    known: Mutex<BTreeSet<String>>,
     was_told: AtomicBool,
 }
 
@@ -26,8 +31,18 @@ impl AdaptLog {
         Some(Self {
             path: adapting.log.as_ref()?.into(),
             written: AtomicU64::new(0),
+            known: Mutex::default(),
             was_told: AtomicBool::new(false),
         })
+    }
+
+    /// Adds a line that was not added before: many communicators may have the same.
+    pub(super) fn add_once(&self, line: String, rank: u32) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MOST_KNOWN && !known.contains(&line) {
+            self.add(&line, rank);
+            known.insert(line);
+        }
     }
 
     /// Adds a line; what cannot be written is said once.

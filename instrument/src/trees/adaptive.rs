@@ -269,14 +269,15 @@ impl Adaptive {
             u64::from(key.root.unwrap_or(0)),
             members.places.len() as u64,
         ];
-        let is_left_alone = key.keeps_grouping && candidates.len() == 1 && !is_full;
+        let is_adapted = trees.rules.adapting.policy != Policy::Off && !is_full;
+        let is_left_alone = is_adapted && key.keeps_grouping && candidates.len() == 1;
         let calls = || subject(trees, &key, &candidates, members, first_rank);
         if let Some(log) = trees
             .log
             .as_ref()
             .filter(|_| is_left_alone && trees.rank == first_rank)
         {
-            log.add(&Entry::only(calls()).line(), first_rank);
+            log.add_once(Entry::only(calls()).line(), first_rank);
         }
         let learned = if candidates.len() > 1 && !trees.learned.is_empty() {
             trees.learned.find(&calls())
