@@ -2,6 +2,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::AdaptationSummary;
+use collbench_text::quantity::counted_grouped;
 use collbench_viz::{CurveAxis, Curves, Quantity, Stroke};
 
 use crate::words;
@@ -51,9 +52,10 @@ fn curves(analysis: &Analysis, of: &AdaptationSummary) -> Curves {
     let mut curves = Curves::new(
         finding,
         format!(
-            "{}; control points of {} calls",
+            "{}; {}, {}",
             title(analysis, of),
-            of.calls
+            counted_grouped(of.calls, "call"),
+            counted_grouped(of.points.len() as u64, "control point")
         ),
         CurveAxis::new("time since the start of the run", Quantity::Time),
         CurveAxis::new("time in a call", Quantity::Time).logarithmic(),
