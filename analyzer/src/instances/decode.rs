@@ -105,7 +105,7 @@ const BLOCK_CALLS: usize = 8192;
 /// there are fewer of them in a window, which all workers are to have a share of.
 pub(crate) fn block_length(n_members: usize, has_messages: bool) -> u64 {
     let calls = if has_messages {
-        BLOCK_CALLS / 4
+        BLOCK_CALLS / 8
     } else {
         BLOCK_CALLS
     };

@@ -128,7 +128,7 @@ fn match_to_ends<A: Adder>(
     };
     let mut matcher = Matcher {
         context,
-        window: window.unwrap_or_else(|| fastest_window(run.processes.len())),
+        window: window.unwrap_or_else(|| fastest_window(run)),
         processes: processes
             .map(|(index, (file, limits))| {
                 let names = run.names.of_process(index);
@@ -199,15 +199,16 @@ fn match_to_ends<A: Adder>(
 }
 
 /// Records that are looked at together for each worker: what is done with them stays in its second-level cache, and
-/// there are several blocks of them.
+/// there are several blocks of them. With messages, of which each call has several, twice as many.
 const RECORDS_OF_WORKER: u64 = 1 << 13;
 /// Records of each process that are looked at together, at least: it is gone to for as many as lie on a page.
 const RECORDS_OF_PROCESS: u64 = 128;
 
-/// How many records of so many processes are looked at together.
-fn fastest_window(n_processes: usize) -> u64 {
-    let of_workers = RECORDS_OF_WORKER * rayon::current_num_threads() as u64;
-    of_workers.max(RECORDS_OF_PROCESS * n_processes as u64)
+/// How many records of all processes are looked at together.
+fn fastest_window(run: &Run<'_>) -> u64 {
+    let of_worker = RECORDS_OF_WORKER << u32::from(run.has_messages());
+    let of_workers = of_worker * rayon::current_num_threads() as u64;
+    of_workers.max(RECORDS_OF_PROCESS * run.processes.len() as u64)
 }
 
 /// The workers that have nothing to do; rayon does not say which one does what.
