@@ -143,14 +143,9 @@ fn found_in(entries: &[Entry]) -> Vec<(Calls, &Entry)> {
     let mut found: Vec<(Calls, &Entry)> = Vec::new();
     // Those that keep their grouping come first.
     for ((_, calls), entry) in last {
-        let bytes_of = |of: &Calls| {
-            let own = Calls {
-                bytes: of.bytes,
-                ..calls.clone()
-            };
-            (*of == own).then_some(of.bytes)
-        };
-        let taken: Vec<(u64, u64)> = found.iter().filter_map(|(of, _)| bytes_of(of)).collect();
+        let tree = |of: &Calls| (of.operation.clone(), of.ranks, of.line);
+        let of_tree = found.iter().filter(|(of, _)| tree(of) == tree(&calls));
+        let taken: Vec<(u64, u64)> = of_tree.map(|(of, _)| of.bytes).collect();
         for bytes in without(calls.bytes, &taken) {
             found.push((
                 Calls {
