@@ -300,12 +300,11 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
             } else {
                 at
             };
-            let did = match (cause.by, is_several) {
-                (Some(LateBy::Sleeping), false) => "sleeps or is stopped".to_owned(),
-                (Some(LateBy::Preempted), false) => "is preempted".to_owned(),
-                (Some(LateBy::Sleeping | LateBy::Preempted), true) => they_did(analysis, cause),
-                (_, false) => format!("computes longer{}", interrupted(analysis, false)),
-                (_, true) => format!("compute longer{}", interrupted(analysis, true)),
+            let did = match cause.by {
+                _ if is_several => they_did(analysis, cause),
+                Some(LateBy::Sleeping) => "sleeps or is stopped".to_owned(),
+                Some(LateBy::Preempted) => "is preempted".to_owned(),
+                _ => format!("computes longer{}", interrupted(analysis, false)),
             };
             let in_what = match cause.of {
                 CostOf::PointToPoint => "in point-to-point communication".to_owned(),
