@@ -211,7 +211,9 @@ impl How {
         })
     }
 
-    fn is_stdout(&self) -> bool {
+    /// Whether it goes to standard output.
+    #[must_use]
+    pub fn is_stdout(&self) -> bool {
         self.output.as_os_str() == "-"
     }
 

@@ -11,7 +11,7 @@ use collbench_files::guard_mappings;
 use collbench_report::command::{
     Alignment, METHOD, SelectionOptions, progress_bar, seconds, show_progress,
 };
-use collbench_text::{man, output, quantity};
+use collbench_text::{inert, man, output, quantity};
 
 /// Exit status: the trace is damaged or incomplete, and was exported as far as possible.
 const INCOMPLETE: u8 = 3;
@@ -218,6 +218,17 @@ fn run(options: &Options) -> anyhow::Result<u8> {
     });
     bar.finish_and_clear();
     let Exported { analysis, remark } = exported?;
+    if !how.is_stdout() {
+        let n_calls = analysis.ranks.iter().map(|rank| rank.calls).sum::<u64>();
+        let table = how.table.iter().map(|table| format!("table {table} of "));
+        anstream::eprintln!(
+            "collbench-export: {}{} written to {} as {}",
+            table.collect::<String>(),
+            quantity::counted(n_calls, "call"),
+            inert::path(output),
+            format.name()
+        );
+    }
     if let Some(remark) = remark {
         anstream::eprintln!("collbench-export: {remark}");
     }
