@@ -380,6 +380,23 @@ fn by_how_much_one_is_late_is_a_bar_up_to_its_arrival() {
 }
 
 #[test]
+fn words_on_the_last_arrival_are_not_cut_off_at_the_left_edge() {
+    // Of "arrives last, 20.0 us after the next" in bold DejaVu Sans, which is wide.
+    let width = 213.5;
+    let mut lefts = Vec::new();
+    for margin_ns in (20_000..80_000).step_by(500) {
+        let mut timeline = timeline(4, 4, (1_120_000 - margin_ns, 1_240_000));
+        timeline.push(allreduce(4, 2, 1_020_000));
+        let drawn = svg(timeline);
+        let document = Document::parse(&drawn).unwrap();
+        let labels = classed(&document, "label").into_iter();
+        lefts.extend(labels.map(|label| number(label, "x") - width));
+    }
+    let least = lefts.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!((172.0..182.0).contains(&least), "{least}");
+}
+
+#[test]
 fn messages_that_are_short_at_the_scale_have_no_arrows_if_so_asked() {
     let some = late_among(4, 2).with_shortest_arrow(0.5);
     let drawn = svg(some);
