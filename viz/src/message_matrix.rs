@@ -1,6 +1,6 @@
 //! The message matrix: who sends to whom, and how long it takes.
 
-use collbench_text::quantity::counted_grouped;
+use collbench_text::quantity::{counted_grouped, size};
 
 use crate::Text;
 use crate::frame::{Head, MARGIN, WIDTH};
@@ -142,7 +142,7 @@ impl MessageMatrix {
             name(traffic.from),
             name(traffic.to),
             counted_grouped(traffic.messages, "message"),
-            counted_grouped(traffic.bytes, "byte"),
+            size(traffic.bytes),
         )
     }
 

@@ -3,6 +3,7 @@
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
 use collbench_formats::Operation;
+use collbench_text::quantity;
 use collbench_viz::{Figure, Order, Picture, Text};
 
 use crate::pictures::instances::Instances;
@@ -334,10 +335,8 @@ pub(crate) fn title(analysis: &Analysis, operation: &OperationSummary) -> String
     if let Some(root) = operation.root {
         title.push_str(&format!(", root {root}"));
     }
-    if operation.bytes_max.is_some_and(|bytes| bytes > 0) {
-        let bytes = words::bytes(operation);
-        let unit = if bytes == "1" { "byte" } else { "bytes" };
-        title.push_str(&format!(", {bytes} {unit}"));
+    if let Some((least, most @ 1..)) = operation.bytes_min.zip(operation.bytes_max) {
+        title.push_str(&format!(", {}", quantity::size_range(least, most)));
     }
     title
 }

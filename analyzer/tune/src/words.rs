@@ -1,12 +1,11 @@
 //! Words that several screens have in common.
 
-use collbench_text::quantity::short_bytes;
+use collbench_text::quantity::size;
 
-/// How many processes call an operation, with how many bytes of each: `8 processes, 64k bytes`.
+/// How many processes call an operation, with how many bytes of each: `8 processes, 64 KiB`.
 pub(crate) fn sized(n_processes: usize, bytes: u64) -> String {
     match bytes {
         0 => format!("{n_processes} processes"),
-        1 => format!("{n_processes} processes, 1 byte"),
-        bytes => format!("{n_processes} processes, {} bytes", short_bytes(bytes)),
+        bytes => format!("{n_processes} processes, {}", size(bytes)),
     }
 }

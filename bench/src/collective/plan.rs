@@ -623,8 +623,8 @@ fn too_long(
     Some(format!(
         "{length} bytes: {name} of {processes} processes needs up to {} on a host, where {} are \
          available",
-        collbench_text::quantity::short_bytes(needed),
-        collbench_text::quantity::short_bytes(memory)
+        collbench_text::quantity::size(needed),
+        collbench_text::quantity::size(memory)
     ))
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use collbench_text::quantity::{TimeUnit, counted_grouped, duration, grouped, tick};
+use collbench_text::quantity::{TimeUnit, counted_grouped, duration, grouped, size, tick};
 use plotters::coord::ranged1d::Ranged;
 use plotters::coord::types::RangedCoordf64;
 use plotters_backend::BackendCoord;
@@ -473,7 +473,7 @@ impl InstanceTimeline {
             "rank {} to rank {}: {}\nsent at {}, received {} later{late}",
             message.from,
             message.to,
-            counted_grouped(message.bytes, "byte"),
+            size(message.bytes),
             self.when(message.sent_ns),
             if transfer_ns < 0 {
                 format!("-{}", duration(transfer_ns.saturating_neg()))

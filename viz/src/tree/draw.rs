@@ -1,6 +1,6 @@
 //! Drawing of a tree.
 
-use collbench_text::quantity::{counted_grouped, duration, short_count, tick};
+use collbench_text::quantity::{counted_grouped, duration, size, tick};
 
 use super::{Messages, Row, Tree, TreeNode};
 use crate::frame::{Head, MARGIN, WIDTH};
@@ -362,7 +362,7 @@ impl Tree {
                 words.push_str(&format!(
                     "\nmessages {what}: {}, {} ({} in an instance)",
                     counted_grouped(sent.n, "message"),
-                    counted_grouped(sent.bytes, "byte"),
+                    size(sent.bytes),
                     per_instance(sent)
                 ));
             }
@@ -410,7 +410,7 @@ fn longest(times: impl Iterator<Item = Option<StageTime>>) -> i64 {
     times.flatten().map(StageTime::mean_ns).max().unwrap_or(0)
 }
 
-/// `256 × 1.02k B`: messages per instance, and bytes per message.
+/// `256 × 64 KiB`: messages per instance, and bytes per message.
 fn per_instance(sent: Messages) -> String {
     let n = sent.n as f64 / sent.instances.max(1) as f64;
     let n = if n >= 10.0 {
@@ -419,7 +419,7 @@ fn per_instance(sent: Messages) -> String {
         (n * 10.0).round() / 10.0
     };
     let bytes = sent.bytes / sent.n.max(1);
-    format!("{} × {} B", tick(n), short_count(bytes))
+    format!("{} × {}", tick(n), size(bytes).replace(" bytes", " B"))
 }
 
 fn draw_columns(sheet: &Sheet, columns: &[Column], top: f64, height: f64, id: &str) {

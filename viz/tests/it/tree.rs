@@ -47,7 +47,7 @@ fn the_slowest_edge_is_highlighted_and_the_others_are_not() {
         // No hop has a colour in between.
         assert!(!svg.contains("class=\"hop1\"") && !svg.contains("class=\"hop2\""));
         assert!(svg.contains("transfer from the parent: 1.00 ms (n = 500)"));
-        assert!(svg.contains("128,000 messages, 32,768,000 bytes (256 × 256 B in an instance)"));
+        assert!(svg.contains("128,000 messages, 31.2 MiB (256 × 256 B in an instance)"));
         assert!(svg.contains(">↓ 256 × 256 B</text>"));
         for rank in 0..n {
             assert!(

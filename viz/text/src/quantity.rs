@@ -184,14 +184,58 @@ pub fn parse_size(text: &str, (least, least_text): (u64, &str)) -> Result<u64, S
     }
 }
 
-/// A payload in few characters, in powers of 1024: `8`, `64k`, `127M`.
+/// A size in a column of bytes: `4096`, `64 KiB`, `2 MiB`, `65535`. In a unit of powers of 1024 from 10,000 bytes on, if
+/// that gives a whole number below 10,000; otherwise exact below 10,000,000 bytes, and beyond with three significant
+/// digits: `11.9 MiB`.
 #[must_use]
 pub fn short_bytes(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => bytes.to_string(),
-        10_000..10_485_760 => format!("{}k", bytes >> 10),
-        10_485_760..10_737_418_240 => format!("{}M", bytes >> 20),
-        _ => format!("{}G", bytes >> 30),
+    const UNITS: [(&str, u64); 4] = [
+        ("TiB", 1 << 40),
+        ("GiB", 1 << 30),
+        ("MiB", 1 << 20),
+        ("KiB", 1 << 10),
+    ];
+    if bytes < 10_000 {
+        return bytes.to_string();
+    }
+    let is_whole = |unit: u64| bytes.is_multiple_of(unit) && bytes / unit < 10_000;
+    if let Some((name, unit)) = UNITS.iter().find(|(_, unit)| is_whole(*unit)) {
+        return format!("{} {name}", bytes / unit);
+    }
+    let larger = UNITS.iter().find(|(_, unit)| bytes >= *unit);
+    let Some((name, unit)) = larger.filter(|_| bytes >= 10_000_000) else {
+        return bytes.to_string();
+    };
+    let value = bytes as f64 / *unit as f64;
+    let digits = if value < 9.995 {
+        2
+    } else {
+        usize::from(value < 99.95)
+    };
+    format!("{value:.digits$} {name}")
+}
+
+/// A size: `1 byte`, `4096 bytes`, `64 KiB`; see [`short_bytes`].
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    size_range(bytes, bytes)
+}
+
+/// From one size to another: `8 bytes`, `8 to 15 bytes`, `64 KiB to 100000 bytes`; see [`short_bytes`].
+#[must_use]
+pub fn size_range(least: u64, most: u64) -> String {
+    let with_unit = |short: &str| match short {
+        "1" => "1 byte".to_owned(),
+        _ if short.ends_with('B') => short.to_owned(),
+        _ => format!("{short} bytes"),
+    };
+    let (least, most) = (short_bytes(least), short_bytes(most));
+    if least == most {
+        with_unit(&most)
+    } else if least.ends_with('B') || most.ends_with('B') {
+        format!("{} to {}", with_unit(&least), with_unit(&most))
+    } else {
+        format!("{least} to {most} bytes")
     }
 }
 
@@ -300,6 +344,32 @@ mod tests {
         for text in ["", "k", "12", "1 MB", "-1M", "1X", "99999999999T"] {
             assert!(parse_size(text, (64 << 10, "64k")).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_size_has_one_spelling() {
+        let cases = [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (4096, "4096 bytes"),
+            (10_240, "10 KiB"),
+            (65_535, "65535 bytes"),
+            (65_536, "64 KiB"),
+            (1_572_864, "1536 KiB"),
+            (2 << 20, "2 MiB"),
+            ((2 << 20) + 8, "2097160 bytes"),
+            (12_500_000, "11.9 MiB"),
+            (3 << 30, "3 GiB"),
+            (u64::MAX, "16777216 TiB"),
+        ];
+        for (bytes, shown) in cases {
+            assert_eq!(size(bytes), shown);
+            let short = shown.trim_end_matches(" bytes").trim_end_matches(" byte");
+            assert_eq!(short_bytes(bytes), short);
+        }
+        assert_eq!(size_range(8, 15), "8 to 15 bytes");
+        assert_eq!(size_range(8, 65_536), "8 bytes to 64 KiB");
+        assert_eq!(size_range(65_536, 100_000), "64 KiB to 100000 bytes");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use collbench_analyzer::compare::{
 use collbench_text::{inert, quantity};
 
 use crate::screen::lines::{BOLD, DEFAULT_COLUMNS, Screen, cell, fitting_lines, table_lines};
-use crate::words::changes::{Row, advice, bytes, communicator, is_named};
+use crate::words::changes::{Row, advice, bytes, communicator, is_named, payload};
 use crate::words::comparison::{self as words, letter, setting_in_words};
 use crate::words::difference::{is_only_alone, signed, signed_percent, verdict_on};
 use crate::words::tree_differences as tree_words;
@@ -417,9 +417,9 @@ fn only_there<'a>(
     let names = here.map(|(operation, communicator, figures)| {
         let time = figures.call_time_ns.as_ref().map_or(0, |s| s.total);
         format!(
-            "{operation} on {} ({} bytes, {})",
+            "{operation} on {} ({}{})",
             inert::line(communicator.unwrap_or("unknown"), 24),
-            bytes(figures),
+            payload(figures).map_or_else(String::new, |payload| format!("{payload}, ")),
             quantity::duration(time)
         )
     });

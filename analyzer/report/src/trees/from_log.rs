@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use collbench_adapt::{Entry, LogError, read_log};
 use collbench_formats::tree::{Collective, Rule, TreeRules};
-use collbench_text::quantity::{counted, round_duration};
+use collbench_text::quantity::{counted, round_duration, size_range};
 use collbench_tree_files::{Problems, TreeFile, make, without_tables};
 
 use crate::words::adaptations::takes_longer;
@@ -191,7 +191,7 @@ fn remark(calls: &Calls, entry: &Entry, text: &mut String) {
     };
     let payload = match calls.bytes {
         (0, 0) => String::new(),
-        (least, most) => format!(" of {least} to {most} bytes"),
+        (least, most) => format!(" of {}", size_range(least, most)),
     };
     let n = u64::from(calls.ranks);
     let _ = write!(

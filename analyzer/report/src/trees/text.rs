@@ -6,7 +6,7 @@ use collbench_formats::tree::{
     Calls, Form, Level, LibraryCandidate, Results, Rule, Shaped, TreeRules, WrapperKind, Wrappers,
 };
 use collbench_text::inert;
-use collbench_text::quantity::{counted, grouped, share};
+use collbench_text::quantity::{counted, grouped, share, size, size_range};
 use collbench_tree_files::{TreeFile, shape_name};
 
 use super::ranks::Ranks;
@@ -90,7 +90,10 @@ pub(super) fn heading(rule: &Rule) -> String {
     }
     if *bytes != (0, u64::MAX) {
         let most = (bytes.1 != u64::MAX).then_some(bytes.1);
-        let _ = write!(text, "; {}", range(bytes.0, most, "byte"));
+        let _ = match most {
+            None => write!(text, "; {} or more", size(bytes.0)),
+            Some(most) => write!(text, "; {}", size_range(bytes.0, most)),
+        };
     }
     if let Some(level) = across {
         let _ = write!(text, "; across {}", level.plural());

@@ -2,7 +2,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{AdaptationSummary, AdaptedCandidate};
-use collbench_text::quantity::{counted, counted_grouped, duration, share};
+use collbench_text::quantity::{counted, counted_grouped, duration, share, size_range};
 
 use crate::words::communicators;
 
@@ -24,7 +24,7 @@ pub(crate) fn title(analysis: &Analysis, of: &AdaptationSummary) -> String {
         title += &format!(", root {root}");
     }
     if of.bytes_max > 0 {
-        title += &format!(", {} to {}", of.bytes_min, counted(of.bytes_max, "byte"));
+        title += &format!(", {}", size_range(of.bytes_min, of.bytes_max));
     }
     title
 }

@@ -5,7 +5,10 @@ use std::collections::btree_map::Entry;
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
-use collbench_text::{inert, quantity::counted};
+use collbench_text::{
+    inert,
+    quantity::{counted, size_range},
+};
 
 use crate::words::communicators;
 
@@ -124,8 +127,7 @@ impl Use {
     fn in_words(&self, name: &str) -> String {
         let payload = match self.bytes {
             Some((0, 0)) | None => String::new(),
-            Some((least, most)) if least == most => format!(" of {}", counted(least, "byte")),
-            Some((least, most)) => format!(" of {least} to {most} bytes"),
+            Some((least, most)) => format!(" of {}", size_range(least, most)),
         };
         let tree = match self.tree {
             Some((height, fan_out)) => {

@@ -5,11 +5,11 @@ use collbench_analyzer::compare::{
 };
 use collbench_analyzer::results::Culprit;
 use collbench_text::inert;
-use collbench_text::quantity::{self, short_bytes};
+use collbench_text::quantity;
 
-use crate::words::culprit;
 use crate::words::difference::{named, signed};
 use crate::words::tree_differences as tree_words;
+use crate::words::{self, culprit};
 
 /// Characters of the name of an algorithm.
 const MAX_ALGORITHM: usize = 60;
@@ -33,13 +33,15 @@ pub(crate) fn communicator(operation: &ComparedOperation, width: usize) -> Strin
     }
 }
 
-/// Smallest to largest payload: `8`, `16..24`, `64k..127k`.
+/// Smallest to largest payload in a column: `8`, `16..24`, `64 KiB`.
 pub(crate) fn bytes(figures: &OperationFigures) -> String {
-    match (figures.bytes_min, figures.bytes_max) {
-        (Some(least), Some(most)) if short_bytes(least) == short_bytes(most) => short_bytes(least),
-        (Some(least), Some(most)) => format!("{}..{}", short_bytes(least), short_bytes(most)),
-        _ => "-".to_owned(),
-    }
+    words::byte_range(figures.bytes_min, figures.bytes_max)
+}
+
+/// Smallest to largest payload in a sentence: `8 bytes`, `16 to 24 bytes`; `None` where it is not known.
+pub(crate) fn payload(figures: &OperationFigures) -> Option<String> {
+    let (least, most) = figures.bytes_min.zip(figures.bytes_max)?;
+    Some(quantity::size_range(least, most))
 }
 
 /// The figures of an operation in the first trace that has it.
@@ -57,10 +59,9 @@ pub(crate) fn advice(other: &str, row: &Row<'_>) -> Option<String> {
 
 /// An operation in a sentence: `MPI_Bcast on MPI_COMM_WORLD (8 bytes)`.
 pub(crate) fn name_in_words((operation, _): &Row<'_>) -> String {
-    let payload = match figures(operation).map(bytes) {
-        Some(bytes) if bytes != "0" && bytes != "-" => format!(" ({bytes} bytes)"),
-        _ => String::new(),
-    };
+    let with_payload = figures(operation).filter(|of| of.bytes_max != Some(0));
+    let payload = with_payload.and_then(payload);
+    let payload = payload.map_or_else(String::new, |payload| format!(" ({payload})"));
     let communicator = communicator(operation, 24);
     format!("{} on {communicator}{payload}", operation.operation)
 }

@@ -323,12 +323,9 @@ fn algorithms_of_part(analysis: &Analysis) -> Vec<AlgorithmSummary> {
 }
 
 fn algorithm(algorithm: &AlgorithmSummary) -> String {
-    let of_bytes = match (algorithm.bytes_min, algorithm.bytes_max) {
-        (Some(least), Some(most)) if least == most => {
-            format!(" of {}", quantity::counted(least, "byte"))
-        }
-        (Some(least), Some(most)) => format!(" of {least} to {most} bytes"),
-        _ => String::new(),
+    let of_bytes = match algorithm.bytes_min.zip(algorithm.bytes_max) {
+        Some((least, most)) => format!(" of {}", quantity::size_range(least, most)),
+        None => String::new(),
     };
     let calls = quantity::counted(algorithm.calls, "call");
     format!(
@@ -357,20 +354,16 @@ fn phase(phase: &MarkedPhase) -> String {
     words
 }
 
-/// Smallest to largest payload: `8`, `8..15`, `2.10M..4.00M`; `-` where unknown.
+/// Smallest to largest payload: `8`, `8..15`, `64 KiB..2 MiB`; `-` where unknown.
 pub(crate) fn bytes(operation: &OperationSummary) -> String {
     byte_range(operation.bytes_min, operation.bytes_max)
 }
 
-/// Range of payloads: `8`, `8..15`, `2.10M..4.00M`; `-` where unknown.
+/// Range of payloads: `8`, `8..15`, `64 KiB..2 MiB`; `-` where unknown.
 pub(crate) fn byte_range(least: Option<u64>, most: Option<u64>) -> String {
-    match (least, most) {
-        (Some(least), Some(most)) if least == most => quantity::short_count(least),
-        (Some(least), Some(most)) => format!(
-            "{}..{}",
-            quantity::short_count(least),
-            quantity::short_count(most)
-        ),
+    match [least, most].map(|bytes| bytes.map(quantity::short_bytes)) {
+        [Some(least), Some(most)] if least == most => most,
+        [Some(least), Some(most)] => format!("{least}..{most}"),
         _ => "-".to_owned(),
     }
 }

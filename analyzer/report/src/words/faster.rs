@@ -2,7 +2,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_text::inert;
-use collbench_text::quantity::{counted, duration, short_bytes};
+use collbench_text::quantity::{counted, duration, size};
 
 /// Columns of a method, and of the command line.
 const MAX_METHOD: usize = 80;
@@ -15,7 +15,7 @@ pub(crate) fn sentence(analysis: &Analysis) -> Option<String> {
     let percent = |ratio: f64| 100.0 * (1.0 - ratio);
     let bytes = match faster.bytes {
         0 => String::new(),
-        bytes => format!(" of {} bytes", short_bytes(bytes)),
+        bytes => format!(" of {}", size(bytes)),
     };
     let command = analysis.trace.command.join(" ");
     Some(format!(

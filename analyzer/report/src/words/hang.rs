@@ -10,7 +10,7 @@ use collbench_analyzer::results::{
 use collbench_formats::{Layer, Operation};
 use collbench_text::{
     inert,
-    quantity::{counted, duration, instant},
+    quantity::{counted, duration, instant, size_range},
 };
 
 use crate::words::call_sites;
@@ -92,6 +92,7 @@ pub(crate) fn mismatch_at(analysis: &Analysis, mismatch: &MismatchSummary) -> St
                 words += &format!(" with root {root}");
             }
             if let Some(bytes) = call.bytes {
+                // To the byte: they differ.
                 words += &format!(" of {}", counted(bytes, "byte"));
             }
             format!("{words} by {}", inert::ranks(&call.ranks))
@@ -264,12 +265,8 @@ impl Described<'_> {
             [root] => words += &format!(", root rank {root}"),
             _ => words += ", of different roots",
         }
-        match (instance.bytes_min, instance.bytes_max) {
-            (None, _) | (_, None | Some(0)) => {}
-            (Some(least), Some(greatest)) if least == greatest => {
-                words += &format!(", {}", counted(least, "byte"));
-            }
-            (Some(least), Some(greatest)) => words += &format!(", {least} to {greatest} bytes"),
+        if let Some((least, greatest @ 1..)) = instance.bytes_min.zip(instance.bytes_max) {
+            words += &format!(", {}", size_range(least, greatest));
         }
         if instance.internal {
             words += ", internal to the MPI library";

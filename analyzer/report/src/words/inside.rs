@@ -13,7 +13,7 @@ use collbench_stats::distribution::Summary;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{
     inert,
-    quantity::{counted, duration, percent, share},
+    quantity::{counted, duration, percent, share, size, size_range},
 };
 
 use super::host_links;
@@ -242,7 +242,7 @@ fn what_was_sent(operation: &OperationSummary, tree: &TreeSummary) -> String {
     let mut text = format!(
         " {it} sends {}{on_average}, {} in total",
         counted(messages.div_ceil(n), "message"),
-        counted(bytes / n, "byte")
+        size(bytes / n)
     );
     if let Some(duration_ns) = &operation.duration_ns {
         // One instance has no median.
@@ -335,10 +335,8 @@ fn what_ran(
         operation.operation,
         words::communicator(analysis, operation.communicator, 40)
     );
-    if operation.bytes_max.is_some_and(|bytes| bytes > 0) {
-        let bytes = words::bytes(operation);
-        let unit = if bytes == "1" { "byte" } else { "bytes" };
-        text.push_str(&format!(", {bytes} {unit}"));
+    if let Some((least, most @ 1..)) = operation.bytes_min.zip(operation.bytes_max) {
+        text.push_str(&format!(", {}", size_range(least, most)));
     }
     if let Some(root) = operation.root {
         text.push_str(&format!(", root {root}"));

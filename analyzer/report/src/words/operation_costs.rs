@@ -6,7 +6,7 @@ use collbench_analyzer::results::{
     UnexplainedOperation, WhyUnexplained,
 };
 use collbench_text::inert;
-use collbench_text::quantity::{counted, duration, short_bytes, short_count};
+use collbench_text::quantity::{counted, duration, short_count, size};
 
 use crate::words;
 
@@ -111,9 +111,9 @@ pub(crate) fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> St
                 _ => String::new(),
             };
             format!(
-                "{subject} {likely}takes {per_instance} per call for the transfer of its data: {} bytes {over}{} in {}, \
+                "{subject} {likely}takes {per_instance} per call for the transfer of its data: {} {over}{} in {}, \
                  {} bytes per second (the most {most} in this run: {}){again}",
-                short_count(*bytes),
+                size(*bytes),
                 link(&cause.place),
                 duration(*transfer_ns),
                 short_count(*bytes_per_s),
@@ -135,7 +135,10 @@ pub(crate) fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> St
                     "has one rank exchange messages with {children} others, one after another"
                 ),
                 AlgorithmTrouble::Segments { n, bytes } => {
-                    format!("sends {n} segments of {bytes} bytes over each edge of its tree")
+                    format!(
+                        "sends {n} segments of {} over each edge of its tree",
+                        size(*bytes)
+                    )
                 }
             };
             format!(
@@ -284,7 +287,7 @@ pub(crate) fn untold_operation(analysis: &Analysis, unexplained: &UnexplainedOpe
     format!("{subject} takes {time} beside waits: {why}{remedy}")
 }
 
-/// `MPI_Bcast on MPI_COMM_WORLD (65536 bytes)`.
+/// `MPI_Bcast on MPI_COMM_WORLD (64 KiB)`.
 fn subject(analysis: &Analysis, operation: Option<&OperationSummary>) -> String {
     let Some(operation) = operation else {
         return "the operation".to_owned();
@@ -293,10 +296,10 @@ fn subject(analysis: &Analysis, operation: Option<&OperationSummary>) -> String 
     format!("{} on {on}{}", operation.operation, payload(operation))
 }
 
-/// ` (64k bytes)`: the largest payload; nothing if there is none.
+/// ` (64 KiB)`: the largest payload; nothing if there is none.
 pub(crate) fn payload(operation: &OperationSummary) -> String {
     match operation.bytes_max {
-        Some(bytes) if bytes > 0 => format!(" ({} bytes)", short_bytes(bytes)),
+        Some(bytes) if bytes > 0 => format!(" ({})", size(bytes)),
         _ => String::new(),
     }
 }
@@ -492,7 +495,7 @@ mod tests {
         let once = cause(place.clone(), Confidence::Sure, with(1.0));
         assert_eq!(
             operation_cause(&nothing(), &once),
-            "the operation takes 12.0 us per call for the transfer of its data: 1.05M bytes over the link between h1 \
+            "the operation takes 12.0 us per call for the transfer of its data: 1 MiB over the link between h1 \
              and h2 in 9.24 ms, 113M bytes per second (the most over a link in this run: 115M)"
         );
         let next = operation_cause_next(&nothing(), &once);

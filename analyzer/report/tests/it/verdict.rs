@@ -251,7 +251,7 @@ fn causes_in_operations_that_are_called_alike_are_told_apart_by_their_payloads()
         "#;
     let of = |scenario: &str| verdict_of(&generated::analysis(scenario, None));
     let words = of(scenario);
-    for payload in ["(8 bytes)", "(64k bytes)"] {
+    for payload in ["(8 bytes)", "(64 KiB)"] {
         let cause =
             format!("some ranks leave MPI_Allreduce on MPI_COMM_WORLD {payload} later than others");
         assert!(words.contains(&cause), "{payload}: {words}");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use collbench_formats::Operation;
 use collbench_stats::median::Median;
 use collbench_text::inert;
-use collbench_text::quantity::{counted, duration, short_bytes};
+use collbench_text::quantity::{counted, duration, size};
 use serde::{Deserialize, Serialize};
 
 use super::Band;
@@ -243,7 +243,7 @@ impl WrittenMethod {
             } => format!(
                 "{}, segments of {}",
                 inert::line(algorithm, 120),
-                short_bytes(*segment_bytes)
+                size(*segment_bytes)
             ),
             Self::Tree { tree, .. } => inert::line(tree, 120),
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use collbench_text::inert;
-use collbench_text::quantity::{counted, duration, short_bytes};
+use collbench_text::quantity::{counted, duration, size};
 
 use super::parameters::{LEAST, LinkTooFew};
 use super::{
@@ -218,7 +218,7 @@ impl Prediction<'_> {
             } = candidate.predicted;
             let segments = match candidate.segment_bytes {
                 0 => String::new(),
-                length => format!(", segments of {}", short_bytes(length)),
+                length => format!(", segments of {}", size(length)),
             };
             let _ = writeln!(
                 text,
