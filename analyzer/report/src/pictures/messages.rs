@@ -71,9 +71,9 @@ pub(super) fn time(summary: Option<&Summary>) -> Option<StageTime> {
     Some(StageTime::new(summary.mean, summary.n)?.with_error(error_ns))
 }
 
-/// The message matrix.
+/// The message matrix; `None` if no messages were recorded, as over trees of the recorder.
 pub(super) fn matrix(analysis: &Analysis, operation: &OperationSummary) -> Option<MessageMatrix> {
-    let (tree, figures) = first(operation)?;
+    let (tree, figures) = first(operation).filter(|(tree, _)| !tree.edges.is_empty())?;
     let communicator = analysis.communicators.get(operation.communicator?)?;
     let ranks: Vec<u32> = communicator.ranks.iter().copied().flatten().collect();
     let processes = ranks

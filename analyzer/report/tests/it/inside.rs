@@ -564,6 +564,14 @@ fn the_screen_says_what_ran_and_which_hop_costs_most() {
 }
 
 #[test]
+fn over_trees_of_the_recorder_no_messages_are_recorded_and_shown() {
+    let (_, pictures) = shown(include_str!("../../../tests/scenarios/own-trees.toml"));
+    let has = |kind: &str| pictures.keys().any(|name| name.starts_with(kind));
+    assert!(has("tree-") && has("timemap-inside-"));
+    assert!(!has("messages-"));
+}
+
+#[test]
 fn children_of_a_node_wait_behind_their_siblings_alone() {
     // The root sends to each of its 15 children for 2 us, and stays a millisecond longer.
     let linear = slow(
