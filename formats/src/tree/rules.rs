@@ -22,6 +22,8 @@ pub struct TreeRules {
     pub adaptations: Vec<Adaptation>,
     /// What is done about them.
     pub adapting: Adapting,
+    /// Whether this is not a file of the user, but `best`.
+    pub is_best: bool,
 }
 
 impl TreeRules {
@@ -51,15 +53,22 @@ impl TreeRules {
         self.rules.retain(|_| kept.next().unwrap_or(false));
     }
 
-    /// What people call a rule: where it stands in the tree file.
+    /// What people call a rule: where it stands in the tree file, or in `best`, which `collbench-tree show best` shows.
     #[must_use]
     pub fn name(&self, rule: usize) -> String {
+        let at = |line: u32| {
+            if self.is_best {
+                format!("the rule in line {line} of best")
+            } else {
+                format!("line {line} of the tree file")
+            }
+        };
         match self.candidate(rule) {
             Some((adaptation, nth)) => {
                 let line = self.adaptations[adaptation].line;
-                format!("candidate {} of line {line} of the tree file", nth + 1)
+                format!("candidate {} of {}", nth + 1, at(line))
             }
-            None => format!("line {} of the tree file", self.rules[rule].line),
+            None => at(self.rules[rule].line),
         }
     }
 }

@@ -121,15 +121,19 @@ impl TreeFile {
     /// # Errors
     /// [`TreeFileError`], with the place of everything that is wrong.
     pub fn read(path: &Path) -> Result<Self, TreeFileError> {
-        let text = match path.to_str() {
-            Some(BEST_NAME) => BEST.to_owned(),
-            _ => text_of(path)?,
+        let is_best = path.to_str() == Some(BEST_NAME);
+        let text = if is_best {
+            BEST.to_owned()
+        } else {
+            text_of(path)?
         };
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, folder).map_err(|problems| TreeFileError::Wrong {
+        let mut file = Self::parse(&text, folder).map_err(|problems| TreeFileError::Wrong {
             path: path.to_owned(),
             problems,
-        })
+        })?;
+        file.rules.is_best = is_best;
+        Ok(file)
     }
 
     /// Checks the text of a tree file; the files that it names are in `folder`.
