@@ -504,13 +504,14 @@ fn is_mostly_waiting(times: &InstanceTimes) -> bool {
     times.costliness.wait_ns > 0 && 2 * times.costliness.wait_ns >= times.costliness.call_ns
 }
 
-/// The cause of waiting that arises at the one that arrives last, if it matters and the instance shows it.
+/// The cause that the verdict names for the one that arrives last, if the instance shows it.
 fn late_rank<'a>(analysis: &'a Analysis, shown: &ShownInstance) -> Option<&'a FoundCause> {
     let times = &shown.times;
     let last = times.last.filter(|_| is_mostly_waiting(times))?;
     let rank = Culprit::Rank(times.calls[last].rank);
-    let cause = words::causes::costliest_at(analysis, &rank);
-    cause.filter(|cause| cause.matters)
+    let operation = &analysis.operations[shown.operation];
+    let at = (&*operation.operation, operation.communicator);
+    words::causes::first_named(analysis, &rank, at)
 }
 
 fn instance(analysis: &Analysis, shown: &ShownInstance, is_beside: bool) -> TimelineInstance {

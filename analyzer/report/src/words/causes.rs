@@ -118,23 +118,49 @@ pub(crate) fn explain_messages(analysis: &Analysis) -> bool {
     })
 }
 
-/// Whether a cause arises at a rank or host.
+/// Whether any cause arises at a rank or host.
 pub(crate) fn are_at(analysis: &Analysis, culprit: &Culprit) -> bool {
-    costliest_at(analysis, culprit).is_some()
+    let mut causes = analysis.causes.iter();
+    causes.any(|cause| is_at_culprit(analysis, cause, culprit))
 }
 
-/// The costliest cause at a rank or host; `None` if none arises there.
-pub(crate) fn costliest_at<'a>(
-    analysis: &'a Analysis,
-    culprit: &Culprit,
-) -> Option<&'a FoundCause> {
+/// Whether a cause arises at a rank or host.
+fn is_at_culprit(analysis: &Analysis, cause: &FoundCause, culprit: &Culprit) -> bool {
     let host_of = |rank| {
         let mut ranks = analysis.ranks.iter();
         let found = ranks.find(|of| of.rank == rank)?;
         Some(&*found.host)
     };
-    let mut causes = analysis.causes.iter();
-    causes.find(|cause| cause.is_at(culprit, host_of))
+    cause.is_at(culprit, host_of)
+}
+
+/// Of the causes that the verdict names, the first one for which a rank or host arrives last at an operation: one before this
+/// operation, or else one that arises there.
+pub(crate) fn first_named<'a>(
+    analysis: &'a Analysis,
+    culprit: &Culprit,
+    (name, communicator): (&str, Option<usize>),
+) -> Option<&'a FoundCause> {
+    let causes = in_order(analysis);
+    let is_at = |cause: &&&FoundCause| is_at_culprit(analysis, cause, culprit);
+    let is_among = |cause: &FoundCause| match culprit {
+        Culprit::Rank(rank) => cause.ranks.contains(rank),
+        Culprit::Ranks(ranks) => cause.ranks == *ranks,
+        _ => false,
+    };
+    // One rank after the other, or some of them, this one too.
+    let is_one_of = |cause: &FoundCause| {
+        matches!(cause.place, Some(CausePlace::Communicator(_)))
+            && (is_among(cause) || cause.kind == CauseKind::LateRank && cause.ranks.is_empty())
+    };
+    let is_before = |cause: &FoundCause| {
+        let of = cause.operation.and_then(|of| analysis.operations.get(of));
+        of.is_some_and(|of| &*of.operation == name && of.communicator == communicator)
+    };
+    let here = causes
+        .iter()
+        .find(|cause| is_before(cause) && (is_at(cause) || is_one_of(cause)));
+    here.or_else(|| causes.iter().find(is_at)).copied()
 }
 
 /// The causes that are named; of what costs operation time and waits once, as what shortens the run more.

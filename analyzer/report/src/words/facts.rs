@@ -378,7 +378,7 @@ pub(crate) fn culprit(culprit: &Culprit) -> String {
     }
 }
 
-/// Who arrives last at one operation, with the costliest cause there, as a sentence; `None` without a culprit.
+/// Who arrives last at one operation, with the cause that the verdict names for it, as a sentence; `None` without a culprit.
 /// It names no rank or host at which the analysis found no cause.
 pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
     let culprit = verdict.culprit.as_ref()?;
@@ -404,7 +404,8 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
             quantity::duration(most.wait_caused_ns),
         );
     }
-    let cause = causes::costliest_at(analysis, culprit);
+    let at = (&*verdict.operation, Some(verdict.communicator));
+    let cause = causes::first_named(analysis, culprit, at);
     if let Some(change) = &verdict.change
         && cause.is_none_or(|cause| cause.course.is_none())
         && advice::late_in(change).all(|late| causes::are_at(analysis, late))
@@ -670,6 +671,18 @@ mod tests {
             change: Some(moves),
         };
         let mut analysis = nothing();
+        // Of two at the same rank, the one that the verdict names first.
+        analysis.looked_at.to_ns = 100_000_000;
+        analysis.causes = [(LateBy::Computing, 1), (LateBy::Sleeping, 3)]
+            .map(|(by, percent)| FoundCause {
+                by: Some(by),
+                run_shorter_ns: Some(percent * 1_000_000),
+                ..late_rank(5)
+            })
+            .into();
+        let sentence = accusation(&analysis, &verdict).unwrap();
+        assert!(causes::sentences(&analysis)[0].contains("sleeps or is stopped"));
+        assert!(sentence.ends_with("sleeps or is stopped"), "{sentence}");
         analysis.causes = vec![late_rank(5)];
         let sentence = accusation(&analysis, &verdict).unwrap();
         assert!(!sentence.contains("rank 7"), "{sentence}");
