@@ -64,23 +64,25 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     sentences
 }
 
-/// The causes that are named, those first without which the run can be shortest. That ranks share cores comes after what is known
-/// of ranks, hosts and algorithms: how much is gained without that, the waits of others do not tell.
+/// The causes that are named, those first without which the run can be shortest. How much is gained if ranks share no cores,
+/// waits do not tell: that comes after what is known of ranks, hosts and algorithms.
 fn in_order(analysis: &Analysis) -> Vec<&FoundCause> {
     let mut causes: Vec<&FoundCause> = named(analysis).collect();
     // Equal in the percents that are told: what costs more first.
     let span_ns = i128::from(analysis.looked_at.span_ns().max(1));
     let percents = |ns: i64| (i128::from(ns) * 200 / span_ns + 1) / 2;
-    let share_cores = causes.iter().any(|cause| is_of_cores(cause));
-    let is_known = |cause: &FoundCause| {
-        let is_late = cause.kind == CauseKind::LateRank;
-        let is_found = is_late || is_at_some(cause) || cause.explained_by.is_some();
-        share_cores && is_found && is_notable(analysis, cause)
-    };
     causes.sort_by_key(|cause| {
         let shorter = cause.run_shorter_ns.map(percents);
-        Reverse((is_known(cause), shorter, cause.cost_ns))
+        Reverse((shorter, cause.cost_ns))
     });
+    let is_known = |cause: &&FoundCause| {
+        let is_late = cause.kind == CauseKind::LateRank;
+        let is_found = is_late || is_at_some(cause) || cause.explained_by.is_some();
+        is_found && is_notable(analysis, cause)
+    };
+    if let Some(last) = causes.iter().rposition(is_known) {
+        causes[..=last].sort_by_key(|cause| is_of_cores(cause));
+    }
     causes
 }
 
