@@ -57,6 +57,13 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
         let more = counted(n_more as u64, "more cause");
         sentences.push(format!("and {more}: see causes in analysis.json"));
     }
+    if share_cores(analysis) && sentences.iter().any(|of| of.contains("could be some")) {
+        sentences.push(
+            "as ranks share cores, the run can become shorter than that: a rank that waits may take a core from \
+             one that computes"
+                .to_owned(),
+        );
+    }
     if !sentences.is_empty() {
         let unexplained = analysis.operation_costs.unexplained.first();
         sentences.extend(unexplained.map(|unexplained| untold_operation(analysis, unexplained)));
@@ -105,6 +112,11 @@ pub(crate) fn begin_with_a_culprit(analysis: &Analysis) -> bool {
     let causes = in_order(analysis);
     let mut first = causes.first().into_iter();
     first.any(|cause| is_at_some(cause) && is_notable(analysis, cause))
+}
+
+/// Whether ranks share fewer cores than they are: a rank that waits may then keep others from computing.
+fn share_cores(analysis: &Analysis) -> bool {
+    !analysis.trace.shared_cores.is_empty()
 }
 
 /// Whether it is that ranks share fewer cores than they are.
@@ -267,7 +279,8 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
         words += &format!(" and {} {of}{part}", duration(other.cost_ns));
     }
     let span_ns = analysis.looked_at.span_ns();
-    if let Some(ns) = cause.run_shorter_ns.filter(|&ns| ns > 0 && span_ns > 0) {
+    let shorter_ns = cause.run_shorter_ns.filter(|&ns| ns > 0 && span_ns > 0);
+    if let Some(ns) = shorter_ns.filter(|_| !is_of_cores(cause)) {
         let what = if part_of_run::is_span(analysis) {
             "this part"
         } else {
@@ -275,7 +288,11 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
         };
         let part = share((ns.min(span_ns) as f64) / span_ns as f64);
         words += &match part.strip_prefix('<') {
+            Some(_) if share_cores(analysis) => String::new(),
             Some(less) => format!(", without it {what} would be less than {less} shorter"),
+            None if share_cores(analysis) => {
+                format!(", without it {what} could be some {part} shorter")
+            }
             None => format!(", without it {what} could be up to {part} shorter"),
         };
     }

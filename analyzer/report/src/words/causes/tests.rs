@@ -258,3 +258,63 @@ fn more_ranks_than_cores_are_named_with_their_host() {
         .count();
     assert_eq!(n_late, MOST, "{all:?}");
 }
+
+#[test]
+fn causes_are_named_by_how_much_shorter_the_run_could_be_without_a_bound_where_ranks_share_cores() {
+    let shorter = |percent: i64, cause: FoundCause| FoundCause {
+        run_shorter_ns: Some(percent * 1_000_000),
+        ..cause
+    };
+    let late = |rank, percent| {
+        let late = cause(CauseKind::LateRank, CausePlace::Rank(rank));
+        shorter(percent, late)
+    };
+    let on_all = |kind| cause(kind, CausePlace::Communicator(None));
+    let cores = FoundCause {
+        by: Some(LateBy::Preempted),
+        ..on_all(CauseKind::Algorithm)
+    };
+    let mut analysis = nothing();
+    analysis.looked_at.to_ns = 100_000_000;
+    let nobody = shorter(8, on_all(CauseKind::Imbalance));
+    analysis.causes = vec![late(1, 5), nobody, late(2, 13), late(3, 0)];
+    let found = |analysis: &Analysis, words: &[&str]| {
+        let mut all = sentences(analysis);
+        all.retain(|of| !of.starts_with("next: "));
+        assert_eq!(all.len(), words.len(), "{all:?}");
+        for (sentence, words) in all.iter().zip(words) {
+            assert!(sentence.contains(words), "{words}: {all:?}");
+        }
+    };
+    found(
+        &analysis,
+        &[
+            "could be up to 13 % shorter",
+            "work differs",
+            "could be up to 5 % shorter",
+            "rank 3",
+        ],
+    );
+    analysis.trace.shared_cores = vec![SharedCores {
+        host: "n01".into(),
+        ranks: 4,
+        cores: 2,
+    }];
+    analysis.causes.insert(0, shorter(20, cores));
+    found(
+        &analysis,
+        &[
+            "could be some 13 % shorter",
+            "could be some 8 % shorter",
+            "could be some 5 % shorter",
+            "4 ranks share 2 cores of host n01",
+            "rank 3",
+            "as ranks share cores, the run can become shorter than that",
+        ],
+    );
+    let all = sentences(&analysis).join("; ");
+    assert!(
+        !all.contains("up to") && !all.contains("20 % shorter"),
+        "{all}"
+    );
+}
