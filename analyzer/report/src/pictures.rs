@@ -175,9 +175,10 @@ fn of_operation(
         shown
     }));
     pictures.extend(imbalance::of_operation(analysis, operation).map(|summary| {
-        let heading = "Load imbalance: which rank arrives last";
+        let is_last = words::arrivals::is_last(&operation.operation);
+        let heading = format!("Load imbalance: which rank {is_last}");
         let graph = imbalance::picture(analysis, summary);
-        let mut shown = shown("imbalance", heading, imbalance::CAPTION, graph.into());
+        let mut shown = shown("imbalance", &heading, imbalance::CAPTION, graph.into());
         shown.dot = Some(imbalance::dot(analysis, summary));
         shown
     }));

@@ -295,7 +295,7 @@ impl InstanceTimeline {
         if !has_text {
             return;
         }
-        let words = format!("arrives last, {} after the next", duration(excess_ns));
+        let words = format!("{}, {} after the next", is_last(call), duration(excess_ns));
         let y = row.top_of(index) + row.height / 2.0 + 4.0;
         let room = text_width(&words, SMALL) * BOLD + 8.0;
         if x - room > LEFT {
@@ -403,7 +403,11 @@ impl InstanceTimeline {
         };
         let last = match instance.last {
             Some((rank, excess_ns)) if rank == call.rank => {
-                format!("\narrives last, {} after the next", duration(excess_ns))
+                format!(
+                    "\n{}, {} after the next",
+                    is_last(call),
+                    duration(excess_ns)
+                )
             }
             _ => String::new(),
         };
@@ -556,6 +560,10 @@ impl InstanceTimeline {
     /// The entries of the legend: class, words and place.
     fn legend(&self, (has_messages, has_slow): (bool, bool)) -> Vec<Entry> {
         let calls = || self.instances.iter().flat_map(|instance| &instance.calls);
+        let about = || {
+            let about = self.instances.iter().filter(|of| !of.is_beside);
+            about.flat_map(|instance| &instance.calls)
+        };
         let entries = [
             ("wait", "waiting", true),
             ("work", "in the operation", true),
@@ -582,7 +590,11 @@ impl InstanceTimeline {
             ),
             (
                 "arrival",
-                "the last arrives",
+                if about().any(|call| call.completion_ns.is_some()) {
+                    "the last initiates"
+                } else {
+                    "the last arrives"
+                },
                 self.instances
                     .iter()
                     .filter(|of| !of.is_beside && of.last.is_some())
@@ -669,6 +681,15 @@ fn class_of(instance: &TimelineInstance) -> &'static str {
         "call beside"
     } else {
         "call"
+    }
+}
+
+/// What the last rank does for which the others wait.
+fn is_last(call: &TimelineCall) -> &'static str {
+    if call.completion_ns.is_some() {
+        "initiates last"
+    } else {
+        "arrives last"
     }
 }
 

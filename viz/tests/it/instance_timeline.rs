@@ -97,6 +97,28 @@ fn nonblocking() -> InstanceTimeline {
     timeline
 }
 
+#[test]
+fn the_last_rank_of_a_nonblocking_operation_initiates_last() {
+    let mut timeline = timeline(2, 2, (0, 100_000));
+    let call = |rank, enter_ns| TimelineCall {
+        rank,
+        enter_ns,
+        leave_ns: 90_000,
+        wait_ns: Some(5_000),
+        released_by: None,
+        completion_ns: Some((enter_ns + 4_000, 70_000)),
+    };
+    timeline.push(TimelineInstance {
+        name: "MPI_Iallreduce (call 0)".into(),
+        last: Some((1, 45_000)),
+        calls: vec![call(0, 5_000), call(1, 50_000)],
+        ..TimelineInstance::default()
+    });
+    let drawn = svg(timeline);
+    assert!(drawn.contains("initiates last, 45.0 us after the next"));
+    assert!(drawn.contains("the last initiates") && !drawn.contains("the last arrives"));
+}
+
 /// Corners of the rectangles of a path.
 fn rectangles(path: &str) -> Vec<[f64; 4]> {
     let shapes = path.split('M').filter(|shape| !shape.is_empty());

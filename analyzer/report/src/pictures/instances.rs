@@ -495,7 +495,8 @@ fn finding(analysis: &Analysis, shown: &ShownInstance) -> String {
         format!(". The cause: {}", words::causes::what(analysis, cause))
     });
     format!(
-        "Rank {rank} arrives last, {} after the next; {waiting} of the time in the calls is waiting{cause}",
+        "Rank {rank} {}, {} after the next; {waiting} of the time in the calls is waiting{cause}",
+        words::arrivals::is_last(&analysis.operations[shown.operation].operation),
         quantity::duration(times.excess_ns)
     )
 }

@@ -109,8 +109,12 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
             &operation.last_arrivals,
             operation.last_unresolved,
             operation.last_likely,
-            "arrives last",
-            "last to arrive",
+            words::arrivals::is_last(&operation.operation),
+            if words::arrivals::is_initiated(&operation.operation) {
+                "last to initiate"
+            } else {
+                "last to arrive"
+            },
         ),
         Order::Departure => (
             &operation.first_departures,
@@ -153,7 +157,7 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
             ),
             _ => match mostly_among_the_last(analysis, operation) {
                 Some((rank, share)) => format!(
-                    "The last rank to arrive differs; rank {rank} is among the last tenth in {share} of {of}"
+                    "The {last_to_arrive} differs; rank {rank} is among the last tenth in {share} of {of}"
                 ),
                 None => format!("No rank stands out as the {last_to_arrive} in {of}"),
             },

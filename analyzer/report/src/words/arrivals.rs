@@ -2,7 +2,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{Culprit, ImbalanceSummary, OperationSummary, RankLateness};
-use collbench_formats::Semantics;
+use collbench_formats::{Operation, Semantics};
 use collbench_text::quantity;
 
 use crate::words::{advice, call_sites, communicator};
@@ -158,6 +158,21 @@ fn is_waited_for(analysis: &Analysis, summary: Option<&ImbalanceSummary>, rank: 
     is_twice || caused_ns * 100 >= i128::from(analysis.collectives_ns()).max(1)
 }
 
+/// Whether ranks arrive at an operation by initiating it.
+pub(crate) fn is_initiated(operation: &str) -> bool {
+    let known = Operation::from_name(operation);
+    known.is_some_and(|of| of.is_nonblocking() || of.is_persistent())
+}
+
+/// What the rank does for which the others wait.
+pub(crate) fn is_last(operation: &str) -> &'static str {
+    if is_initiated(operation) {
+        "initiates last"
+    } else {
+        "arrives last"
+    }
+}
+
 /// Who arrives last, in the cell of a table: `rank 3 (87 %)`.
 pub(crate) fn cell(analysis: &Analysis, operation: &OperationSummary) -> String {
     match at_operation(analysis, operation) {
@@ -190,12 +205,13 @@ pub(crate) fn title(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
             Some(summary.communicator) == row.communicator && row.operation == *operation
         })
     };
+    let is_last = is_last(operation);
     match over_all(analysis, summary) {
         LastToArrive::Mostly { of: 1, who, .. } => {
-            format!("In the one instance of {operation} {who} arrives last")
+            format!("In the one instance of {operation} {who} {is_last}")
         }
         LastToArrive::Mostly { who, n, of } => format!(
-            "Nobody stands out: {who} arrives last in {} of all {of} instances of {operation}",
+            "Nobody stands out: {who} {is_last} in {} of all {of} instances of {operation}",
             share(n, of),
         ),
         _ if rows().any(|row| {
@@ -205,9 +221,10 @@ pub(crate) fn title(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
             )
         }) =>
         {
-            format!(
-                "Which rank arrives last at this {operation} depends on the root and the payload"
-            )
+            format!("Which rank {is_last} depends on the root and the payload of this {operation}")
+        }
+        _ if is_initiated(operation) => {
+            format!("No rank stands out as the last to initiate this {operation}")
         }
         _ => format!("No rank stands out as the last to arrive at this {operation}"),
     }
@@ -292,8 +309,9 @@ fn where_unknown(analysis: &Analysis, summary: &ImbalanceSummary) -> Option<Stri
     let sites = rows().flat_map(|row| &row.sites);
     let longest = sites.max_by_key(|of| of.call_time_ns).map(|of| of.site);
     Some(format!(
-        "rank {} arrives last in {} of {} {} on {}{}, {} after the others on average; {whether}",
+        "rank {} {} in {} of {} {} on {}{}, {} after the others on average; {whether}",
         most.rank,
+        is_last(&summary.operation),
         share(most.last, summary.resolved),
         summary.resolved,
         summary.operation,
@@ -358,8 +376,9 @@ fn in_few(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
         _ => format!(" of {}", quantity::duration(of_all)),
     };
     format!(
-        "{at} rank {} arrives last{times}: the others wait {}{rest} for it{}",
+        "{at} rank {} {}{times}: the others wait {}{rest} for it{}",
         most.rank,
+        is_last(&summary.operation),
         quantity::duration(caused_ns),
         advice::of_all_time(analysis, caused_ns),
     )

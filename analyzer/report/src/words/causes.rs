@@ -17,7 +17,7 @@ use crate::words::advice::ordinal;
 use crate::words::operation_costs::{
     operation_cause, operation_cause_next, payload, untold_operation,
 };
-use crate::words::{call_sites, communicator, part_of_run, slow_operation, why_late};
+use crate::words::{arrivals, call_sites, communicator, part_of_run, slow_operation, why_late};
 
 #[cfg(test)]
 mod tests;
@@ -883,7 +883,8 @@ pub(crate) fn evidence(analysis: &Analysis, cause: &FoundCause) -> Option<String
     let last = verdict.share.filter(|_| is_of).map(|part| {
         let n = verdict.resolved;
         format!(
-            "it arrives last in {} of {n} {}",
+            "it {} in {} of {n} {}",
+            arrivals::is_last(&verdict.operation),
             share(part),
             verdict.operation
         )

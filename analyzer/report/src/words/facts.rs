@@ -386,7 +386,8 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
     let share = verdict.share.map_or_else(String::new, quantity::share);
     let caused_ns = verdict.wait_caused_ns.unwrap_or(0);
     let mut sentence = format!(
-        "{who} arrives last in {share} of {} {} on {}: the others wait {} for it{}",
+        "{who} {} in {share} of {} {} on {}: the others wait {} for it{}",
+        arrivals::is_last(&verdict.operation),
         verdict.resolved,
         verdict.operation,
         communicator(analysis, Some(verdict.communicator), 30),
@@ -398,8 +399,9 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
         && causes::are_at(analysis, &Culprit::Rank(most.rank))
     {
         sentence += &format!(
-            "; they wait longer for rank {}, which arrives last in {}: {}",
+            "; they wait longer for rank {}, which {} in {}: {}",
             most.rank,
+            arrivals::is_last(&verdict.operation),
             quantity::percent(most.last.cast_signed(), verdict.resolved.cast_signed()),
             quantity::duration(most.wait_caused_ns),
         );
@@ -520,13 +522,13 @@ fn most_waited_for(analysis: &Analysis) -> Option<String> {
     let is_costly = most.wait_caused_ns > analysis.collectives_ns() / 100;
     (is_most && is_costly).then(|| {
         let mut sentence = format!(
-            "but {} of the waiting in {} on {} ({}) is for rank {}, which arrives last in {} of the \
-             instances",
+            "but {} of the waiting in {} on {} ({}) is for rank {}, which {} in {} of the instances",
             quantity::percent(most.wait_caused_ns, verdict.all_waits_caused_ns),
             verdict.operation,
             communicator(analysis, Some(verdict.communicator), 30),
             quantity::duration(verdict.all_waits_caused_ns),
             most.rank,
+            arrivals::is_last(&verdict.operation),
             quantity::percent(most.last.cast_signed(), verdict.resolved.cast_signed()),
         );
         if let Some(before) = why_late::before(analysis, verdict, most.rank) {
@@ -691,6 +693,15 @@ mod tests {
                 && sentence.ends_with(
                     "; rank 5 is late: it computes longer than the others, or is interrupted"
                 ),
+            "{sentence}"
+        );
+        let nonblocking = ImbalanceSummary {
+            operation: "MPI_Iallreduce".into(),
+            ..verdict.clone()
+        };
+        let sentence = accusation(&analysis, &nonblocking).unwrap();
+        assert!(
+            sentence.starts_with("rank 5 initiates last in 90 % of 100 MPI_Iallreduce"),
             "{sentence}"
         );
         analysis.causes.push(late_rank(7));

@@ -121,7 +121,7 @@ steps = [ {{ operation = "MPI_Allreduce", bytes = 8, work = [{{ exponential_ns =
         (analysis, found)
     };
     let (analysis, found) = of(100);
-    let start = "The last rank to arrive differs; rank ";
+    let start = "The last to arrive differs; rank ";
     let rest = found.strip_prefix(start).expect(&found);
     let (rank, rest) = rest.split_once(" is among the last tenth in ").unwrap();
     let (percent, rest) = rest.split_once(" % of ").unwrap();

@@ -177,7 +177,7 @@ fn tested(is_late_each_time: bool) -> String {
 #[test]
 fn who_is_tested_for_is_told_where_the_others_test_for_longer_and_nobody_else() {
     let words = tested(true);
-    let told = "rank 3 arrives last in 100 % of 100 MPI_Ibarrier on MPI_COMM_WORLD, 1.00 ms after the others on \
+    let told = "rank 3 initiates last in 100 % of 100 MPI_Ibarrier on MPI_COMM_WORLD, 1.00 ms after the others on \
                 average; whether they wait for it, or compute, between their 4,000 unsuccessful tests is not known";
     assert_has(&words, told);
     assert_has(&words, "--layers +switches shows whether they sleep");
