@@ -48,7 +48,7 @@ run() {
 # predict NAME TRACE [OPTIONS]
 predict() {
     "$tune" predict "${trees[@]/#/--trees=}" "${@:3}" --force -o "$1.json" "$2" > "$1.txt"
-    echo "$1: $(grep -E -c 'identity: ' "$1.txt") classes of calls predicted," \
+    echo "$1: $(grep -E -c '  check: ' "$1.txt") classes of calls predicted," \
         "$(grep -c 'cannot predict here: what' "$1.txt") refused"
 }
 
@@ -125,7 +125,7 @@ lammps() {
     "$record" --force --trees "$experiments/sites.toml" -o lammps-sites -- "${command[@]}" > lammps-sites.log 2>&1
     echo "== lammps: predicted"
     sed -n '/^the whole run/,$p' lammps.txt
-    grep -E '^MPI_Allreduce|^  ran|identity|cannot predict|toml' lammps.txt
+    grep -E '^MPI_Allreduce|^  ran|  check: |cannot predict|toml' lammps.txt
     echo "== lammps: measured loop times, s"
     for tree in library sites one-root; do
         echo "$tree:" $(sed -n 's/^Loop time of \([0-9.]*\).*/\1/p' lammps-$tree-*.txt)
@@ -146,7 +146,7 @@ moved() {
         "$tune" predict "${trees[@]}" --force -o "$name.json" "$name" > "$name.txt"
         "$record" --force -o "$name-measured" -- "${gsum[@]}" --bytes "$bytes" "${trees[@]}" \
             --rounds 20 --calls 50 > "$name-measured.log" 2>&1
-        grep -E '^  ran|identity|cannot|toml' "$name.txt" || true
+        grep -E '^  ran|  check: |cannot|toml' "$name.txt" || true
         "$tune" score --force -o "$name.svg" "$name.json" "$name-measured" 2>&1 | tail -n 4
     done
 }

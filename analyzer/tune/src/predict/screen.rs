@@ -38,16 +38,16 @@ impl Prediction<'_> {
 impl Identity {
     fn in_words(&self) -> String {
         let mut words = format!(
-            "what ran is predicted at {:.2} of its time, {:.0} % of {} instances within 0.8 to 1.25; expected 0.95 to 1.05, \
-             and 90 %",
+            "what ran is predicted to take {:.2} times as long as it did (median of {}; 0.95 to 1.05 is needed), and 0.8 to \
+             1.25 times as long in {:.0} % of them (90 % is needed)",
             self.ratio,
+            counted(self.n as u64, "instance"),
             100.0 * self.within,
-            self.n
         );
         if self.alike < MOST {
             let _ = write!(
                 words,
-                ". The times themselves vary: {:.0} % of them are within 0.8 to 1.25 of their median",
+                ". The measured times themselves vary: {:.0} % of them are 0.8 to 1.25 times their median",
                 100.0 * self.alike
             );
         }
@@ -128,7 +128,7 @@ impl RunPrediction {
         let is_right = (least..=most).contains(&self.identity);
         (!is_right).then(|| {
             format!(
-                "as it ran it is predicted at {:.2} of its time; expected {least} to {most}",
+                "the run as it was is predicted to take {:.2} times as long as it did; {least} to {most} is needed",
                 self.identity
             )
         })
@@ -152,7 +152,7 @@ impl RunPrediction {
         }
         let _ = writeln!(
             text,
-            "  as it ran: predicted at {:.2} of its time",
+            "  as it ran: predicted to take {:.2} times as long as it did",
             self.identity
         );
         for (what, Ratios { p05, median, p95 }) in &self.changes {
@@ -208,7 +208,7 @@ impl Prediction<'_> {
             return;
         }
         if let Ok(identity) = &self.identity {
-            let _ = writeln!(text, "  identity: {}", identity.in_words());
+            let _ = writeln!(text, "  check: {}", identity.in_words());
         }
         for (_, candidate) in self.candidates.iter().enumerate().filter(is_shown) {
             let Band {

@@ -78,7 +78,7 @@ pub struct Alternative {
 pub enum WhyNot {
     /// It gains nothing, too little, or less than is known for sure: that.
     Gain(String),
-    /// Its results may have other bits.
+    /// Its results may differ in the last digits.
     OtherBits,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for WhyNot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gain(why) => f.write_str(why),
-            Self::OtherBits => f.write_str("its results may have other bits"),
+            Self::OtherBits => f.write_str("its results may differ in the last digits"),
         }
     }
 }

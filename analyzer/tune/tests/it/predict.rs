@@ -223,7 +223,7 @@ fn what_another_algorithm_takes_is_predicted_from_the_messages_of_one() {
     }
     let text = predictions.to_text();
     assert!(
-        text.contains("identity: ") && !text.contains("cannot predict"),
+        text.contains("check: what ran is predicted to take ") && !text.contains("cannot predict"),
         "{text}"
     );
 }
@@ -320,7 +320,7 @@ fn what_takes_longer_than_its_messages_say_is_refused() {
     let slow = recorded(PIPELINE, run);
     let predictions = predicted(&slow);
     let why = why_not(&predictions);
-    assert_has(&why, "predicted at 0.6");
+    assert_has(&why, "predicted to take 0.6");
     assert!(!why.contains("themselves vary"), "{why}");
     assert!(predictions.to_json(&MADE_FROM).contains("\"holds\": false"));
 }
@@ -337,7 +337,7 @@ fn where_times_themselves_vary_too_much_for_any_model_the_reason_says_so() {
     let identity = prediction.identity.as_ref().expect("was compared");
     assert!((0.6..0.72).contains(&identity.alike), "{identity:?}");
     let why = prediction.not_predicted().expect("a reason");
-    assert_has(&why, "The times themselves vary: 6");
+    assert_has(&why, "The measured times themselves vary: 6");
 }
 
 #[test]
@@ -539,7 +539,7 @@ fn links_that_were_measured_count_more_than_those_of_the_run() {
     );
     let wrong = wrong.expect("a prediction");
     let why = why_not(&wrong);
-    assert_has(&why, "what ran is predicted at");
+    assert_has(&why, "what ran is predicted to take");
     // Hosts of one site only: the others have the links of the run.
     let some = links_file(&hosts[..4], [105_500.0, 1.0]);
     let predictions = predict(&recorded, with(some.clone())).expect("a prediction");

@@ -526,7 +526,7 @@ fn what_gives_other_bits_is_said_and_left_out_if_the_same_are_asked_for() {
     assert_eq!(bits.numerics.same_on_all_ranks, Some(true));
     assert_eq!(bits.numerics.same_from_run_to_run, Some(true));
     let text = found.to_text("t");
-    assert_has(&text, "not the same as what ran");
+    assert_has(&text, "not the same as in the recorded run");
     let options = Search {
         evaluations: 100,
         results: Results::Same,
@@ -554,7 +554,7 @@ fn what_gives_other_bits_is_said_and_left_out_if_the_same_are_asked_for() {
     let text = found.to_text("t");
     assert_has(
         &text,
-        "left out, since its results may have other bits: tree",
+        "left out, since --results does not allow that its results differ in the last digits: tree",
     );
 }
 

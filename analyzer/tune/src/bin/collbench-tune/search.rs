@@ -37,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Which bits sums of floating-point numbers may have
+    /// Which results floating-point sums and products may have
     #[arg(long, value_enum, default_value_t = Bits::Reproducible)]
     results: Bits,
 
@@ -60,11 +60,11 @@ pub(crate) struct Options {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Bits {
-    /// Others than in the recorded run, but the same on all ranks and in each run
+    /// The last digits may differ from those of the recorded run, but not between ranks or from run to run
     Reproducible,
-    /// Those of the recorded run
+    /// The same to the last bit as in the recorded run
     Same,
-    /// Any
+    /// The last digits may differ between ranks and from run to run
     Any,
 }
 

@@ -205,7 +205,7 @@ impl Tried {
         for chosen in &self.other_bits {
             let _ = writeln!(
                 text,
-                "  left out, since its results may have other bits: {}, {}",
+                "  left out, since --results does not allow that its results differ in the last digits: {}, {}",
                 chosen.what.in_words(),
                 chosen.gain.in_words()
             );
@@ -253,13 +253,14 @@ impl Chosen {
             self.gain.in_words(),
         );
         if let (Some(bits), None) = (self.bits, &self.why_not) {
-            let _ = writeln!(text, "    sums to the bit: {}", bits.in_words());
+            let _ = writeln!(text, "    floating-point results are {}", bits.in_words());
         }
     }
 }
 
 impl Bits {
-    /// What is the same and what is not.
+    /// What is the same to the last bit and what is not: `the same to the last bit on all ranks and from run to run; not
+    /// the same with other numbers of ranks`.
     fn in_words(self) -> String {
         let Numerics {
             same_on_all_ranks,
@@ -268,23 +269,30 @@ impl Bits {
             same_for_other_numbers,
         } = self.numerics;
         let all = [
-            (self.same_as_ran, "as what ran"),
+            (self.same_as_ran, "as in the recorded run"),
             (same_on_all_ranks, "on all ranks"),
             (same_from_run_to_run, "from run to run"),
-            (same_for_other_mappings, "for other mappings to hosts"),
-            (same_for_other_numbers, "for other numbers of ranks"),
+            (
+                same_for_other_mappings,
+                "with other mappings of ranks to hosts",
+            ),
+            (same_for_other_numbers, "with other numbers of ranks"),
         ];
         let words = |answer: Option<bool>| -> Option<String> {
             let with_it: Vec<&str> = (all.iter())
                 .filter(|(of, _)| *of == answer)
                 .map(|(_, what)| *what)
                 .collect();
-            (!with_it.is_empty()).then(|| with_it.join(", "))
+            let (last, others) = with_it.split_last()?;
+            Some(match others {
+                [] => (*last).to_owned(),
+                _ => format!("{} and {last}", others.join(", ")),
+            })
         };
         let of = [
-            ("the same", words(Some(true))),
+            ("the same to the last bit", words(Some(true))),
             ("not the same", words(Some(false))),
-            ("unknown", words(None)),
+            ("perhaps not the same", words(None)),
         ];
         let of = of.into_iter();
         let of = of.filter_map(|(what, words)| Some(format!("{what} {}", words?)));

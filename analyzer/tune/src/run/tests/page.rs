@@ -125,7 +125,10 @@ fn the_page_has_the_answer_and_all_that_could_run_with_its_reason() {
         ["not proposed: -1.9 %, less than 3 %", "-", "not run"],
         "nobody ran it"
     );
-    assert_eq!(rows[2][5], "not proposed: its results may have other bits");
+    assert_eq!(
+        rows[2][5],
+        "not proposed: its results may differ in the last digits"
+    );
     let unknown = "nothing is predicted: what ran is predicted wrongly by 40 %";
     assert_eq!(rows[3][5], unknown);
     assert!(page.contains(&format!(
