@@ -95,6 +95,8 @@ impl DirectExchange {
         let header = header.words();
         let own = small::<N>(buffers.given());
         publish_small(self.own.of(worker.memory(), nth), at, header, &own);
+        // While the values of the others are on their way.
+        worker.own_next(self.own, at);
         for &value in &self.values {
             if value != self.own && !Header::are_alike(worker.await_header(value, at)?, header) {
                 return Ok(false);

@@ -334,21 +334,30 @@ impl<T: Transport> Worker<T> {
             } else {
                 publish_small(head, at, header, &small::<INLINE_WORDS>(given));
             }
-            self.next_head(self.heads(value), at).prefetch_to_write();
+            self.own_next(self.heads(value), at);
         }
         Ok(())
     }
 
-    /// Prefetches the head of the next operation: a process that gives is often ahead of one that takes.
+    /// Prefetches the head of an operation some calls ahead: a process that gives is often ahead of one that takes, and
+    /// between cores far apart several lines at once are on their way then.
     #[inline]
-    pub(crate) fn fetch_next(&self, of: Heads, at: Position) {
-        self.next_head(of, at).prefetch();
+    pub(crate) fn fetch_ahead(&self, of: Heads, at: Position) {
+        const CALLS: u64 = 4;
+        self.head_ahead(of, at, CALLS).prefetch();
     }
 
-    /// The head of the first segment of the next operation.
+    /// Makes the head of the next operation, which this process will write, its own: others have read it.
     #[inline]
-    fn next_head(&self, of: Heads, at: Position) -> &Line {
-        of.of(&self.memory, head_of(Position::new(at.call() + 1, 0)))
+    pub(crate) fn own_next(&self, of: Heads, at: Position) {
+        self.head_ahead(of, at, 1).prefetch_to_write();
+    }
+
+    /// The head of the first segment of the operation so many calls later.
+    #[inline]
+    fn head_ahead(&self, of: Heads, at: Position, n_calls: u64) -> &Line {
+        let later = Position::new(at.call() + n_calls, 0);
+        of.of(&self.memory, head_of(later))
     }
 
     /// Takes a value that fits into its head, if it is as long as there is room for and nothing comes
@@ -366,7 +375,7 @@ impl<T: Transport> Worker<T> {
         if !Header::are_alike(header, Header::of_all(self.me, n_bytes).words()) {
             return Ok(false);
         }
-        self.fetch_next(heads, at);
+        self.fetch_ahead(heads, at);
         let head = heads.of(&self.memory, head_of(at));
         if n_bytes <= WORD_BYTES {
             into.copy_from_slice(&read_small::<1>(head).as_flattened()[..n_bytes]);

@@ -214,7 +214,7 @@ impl Flat {
             let heads = worker.heads(value);
             let header = Header::from_words(worker.await_header(heads, at)?);
             worker.read_into(value, at, &header, into);
-            worker.fetch_next(heads, at);
+            worker.fetch_ahead(heads, at);
             Ok(!header.is_reference && (header.total, header.n_bytes) == (total as u64, n_bytes))
         })
     }
