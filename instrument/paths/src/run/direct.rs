@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::transport::{
     INLINE_WORDS, Transport, WORD_BYTES, is_inline, publish_small, read_small, small,
 };
-use crate::tree::{Heads, Paths, Place, head_of};
+use crate::tree::{Heads, Paths, Place, Room, head_of};
 use crate::values::{Combine, Header, Position};
 
 /// An exchange of processes of one host.
@@ -88,32 +88,31 @@ impl DirectExchange {
         let n_bytes = buffers.given().len();
         let at = Position::new(call, 0);
         let nth = head_of(at);
-        let header = Header::of_all(worker.me, n_bytes);
+        let header = Header::of_all(worker.me, n_bytes).words();
         worker.begin(at);
         let down = worker.stamp(self.collector);
-        worker.make_room(at, &header)?;
-        let header = header.words();
+        worker.make_room_in(at, Room::Head)?;
         let own = small::<N>(buffers.given());
         publish_small(self.own.of(worker.memory(), nth), at, header, &own);
         // While the values of the others are on their way.
         worker.own_next(self.own, at);
-        for &value in &self.values {
-            if value != self.own && !Header::are_alike(worker.await_header(value, at)?, header) {
-                return Ok(false);
+        let mut right = own;
+        for (nth_last, &of) in self.values.iter().rev().enumerate() {
+            let mut value = own;
+            if of != self.own {
+                if !Header::are_alike(worker.await_header(of, at)?, header) {
+                    return Ok(false);
+                }
+                value = read_small::<N>(of.of(worker.memory(), nth));
+            }
+            if nth_last == 0 {
+                right = value;
+            } else if n_bytes > 0 {
+                let right = &mut right.as_flattened_mut()[..n_bytes];
+                combine.combine(&value.as_flattened()[..n_bytes], right);
             }
         }
         if n_bytes > 0 {
-            // The line of what this process gives is on its way to the others.
-            let value = |&of: &Heads| match of == self.own {
-                true => own,
-                false => read_small::<N>(of.of(worker.memory(), nth)),
-            };
-            let mut values = self.values.iter().rev().map(value);
-            let mut right = values.next().unwrap_or(own);
-            for left in values {
-                let right = &mut right.as_flattened_mut()[..n_bytes];
-                combine.combine(&left.as_flattened()[..n_bytes], right);
-            }
             combine.store(&right.as_flattened()[..n_bytes], buffers.result());
         }
         let up = worker.stamp(self.collector);

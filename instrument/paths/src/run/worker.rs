@@ -233,7 +233,7 @@ impl<T: Transport> Worker<T> {
     }
 
     #[inline]
-    fn make_room_in(&mut self, at: Position, room: Room) -> Result<(), Error> {
+    pub(crate) fn make_room_in(&mut self, at: Position, room: Room) -> Result<(), Error> {
         let mut needed = earlier_use(at, room);
         if room == Room::Long {
             needed = needed.max(self.bodies_used_until);
