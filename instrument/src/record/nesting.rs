@@ -90,7 +90,7 @@ impl Local {
     }
 
     /// Runs what stands in for a function of the MPI library: calls that it makes are inside it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn inside<R>(&self, run: impl FnOnce() -> R) -> R {
         let _inside = CallScope::enter(self);
         run()

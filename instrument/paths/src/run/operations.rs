@@ -264,7 +264,7 @@ impl<T: Transport> Team<T> {
         }
         if let Some(flat) = &mut self.flat {
             self.call += 1;
-            let is_alike = flat.allgather(&mut self.worker, self.call, given, result)?;
+            let is_alike = flat.allgather(&mut self.worker, self.call, given, (each, result))?;
             return truncated_unless(is_alike);
         }
         let total = given.map_or(each, <[u8]>::len);
@@ -383,7 +383,7 @@ impl<T: Transport> Team<T> {
             if self.worker.me != root {
                 return flat.gather_give(&mut self.worker, self.call, given.unwrap_or_default());
             }
-            let is_alike = flat.gather_take(&mut self.worker, self.call, result)?;
+            let is_alike = flat.gather_take(&mut self.worker, self.call, (each, result))?;
             return truncated_unless(is_alike && total == each);
         }
         let bytes = self.bytes_per_segment(Shape::PerRank, 1, total)?;
@@ -433,7 +433,7 @@ impl<T: Transport> Team<T> {
             } else {
                 let begin = root as usize * each;
                 let own = &given[begin..begin + each];
-                flat.scatter_give(&mut self.worker, self.call, given)?;
+                flat.scatter_give(&mut self.worker, self.call, (each, given))?;
                 !is_left && take(own, 0, each, result, &Moved)
             };
             return truncated_unless(!is_too_long);

@@ -378,7 +378,11 @@ impl<T: Transport> Worker<T> {
         self.fetch_ahead(heads, at);
         let head = heads.of(&self.memory, head_of(at));
         if n_bytes <= WORD_BYTES {
-            into.copy_from_slice(&read_small::<1>(head).as_flattened()[..n_bytes]);
+            let [word] = read_small::<1>(head);
+            match into.try_into() {
+                Ok(whole) => *<&mut [u8; WORD_BYTES]>::from(whole) = word,
+                Err(_) => into.copy_from_slice(&word[..n_bytes]),
+            }
         } else {
             into.copy_from_slice(&read_small::<INLINE_WORDS>(head).as_flattened()[..n_bytes]);
         }

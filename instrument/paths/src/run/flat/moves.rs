@@ -28,18 +28,17 @@ impl Flat {
         Ok(())
     }
 
-    /// Takes what all others give this process, the root of a gather, into its equal parts of
+    /// Takes what all others give this process, the root of a gather, into the parts of so many bytes of
     /// `result`. Returns whether all have given as much as there is room for.
     pub(crate) fn gather_take<T: Transport>(
         &mut self,
         worker: &mut Worker<T>,
         call: u64,
-        result: &mut [u8],
+        (each, result): (usize, &mut [u8]),
     ) -> Result<bool, Error> {
-        let each = result.len() / self.values.len();
         let mut at = Position::new(call, 0);
         worker.begin(at);
-        if is_inline(each) && self.take_small(worker, at, result)? {
+        if is_inline(each) && self.take_small(worker, at, (each, result))? {
             worker.finish(Position::end(call));
             return Ok(true);
         }
@@ -76,16 +75,15 @@ impl Flat {
         }
     }
 
-    /// Takes what all others give into the equal parts of `result`, which fit into their heads. Returns
+    /// Takes what all others give into the parts of so many bytes of `result`, which fit into their heads. Returns
     /// whether all have given as much as there is room for.
     #[inline]
     fn take_small<T: Transport>(
         &self,
         worker: &mut Worker<T>,
         at: Position,
-        result: &mut [u8],
+        (each, result): (usize, &mut [u8]),
     ) -> Result<bool, Error> {
-        let each = result.len() / self.values.len();
         let mut is_alike = true;
         for (rank, &value) in self.values.iter().enumerate() {
             if rank != worker.me as usize {
@@ -123,15 +121,14 @@ impl Flat {
         Ok((header.total, false))
     }
 
-    /// Gives each process its part of what this one has, the root of a scatter: equal parts, of which
+    /// Gives each process its part of so many bytes of what this one has, the root of a scatter, of which
     /// it leaves out its own.
     pub(crate) fn scatter_give<T: Transport>(
         &self,
         worker: &mut Worker<T>,
         call: u64,
-        given: &[u8],
+        (each, given): (usize, &[u8]),
     ) -> Result<(), Error> {
-        let each = given.len() / self.values.len();
         let me = worker.me as usize;
         let all = self.values.iter().enumerate();
         let to = all
@@ -162,7 +159,7 @@ impl Flat {
         Ok(is_too_long)
     }
 
-    /// Gives all others what this process has, and takes what they give into its equal parts of
+    /// Gives all others what this process has, and takes what they give into the parts of so many bytes of
     /// `result`; `given` is its own part of that if it is `None`. Returns whether all have given
     /// equally many bytes.
     pub(crate) fn allgather<T: Transport>(
@@ -170,10 +167,9 @@ impl Flat {
         worker: &mut Worker<T>,
         call: u64,
         given: Option<&[u8]>,
-        result: &mut [u8],
+        (each, result): (usize, &mut [u8]),
     ) -> Result<bool, Error> {
         let me = worker.me as usize;
-        let each = result.len() / self.values.len();
         let mut at = Position::new(call, 0);
         let n_given = given.map_or(each, <[u8]>::len);
         let is_lent = worker.copies_once(n_given);
@@ -181,7 +177,7 @@ impl Flat {
             let own = given.unwrap_or(&result[me * each..][..each]);
             let to = std::iter::once((self.values[me], own));
             worker.give_small(to, at, each)?;
-            if self.take_small(worker, at, result)? {
+            if self.take_small(worker, at, (each, result))? {
                 worker.all_have_finished(Position::end(call - 1));
                 worker.finish(Position::end(call));
                 return Ok(true);
