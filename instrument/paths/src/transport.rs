@@ -28,7 +28,7 @@ pub(crate) use line::WORD_BYTES;
 pub use line::{LINE_BYTES, Line};
 pub(crate) use memory::{
     Cell, INLINE_BYTES, INLINE_WORDS, body_lines, is_inline, peek, peek_words, publish,
-    publish_small, read, read_small, small,
+    publish_small, read, read_small, small, store_word,
 };
 pub use mpi::{MpiConstants, MpiFunctions, MpiTransport, MpiWorld, Word};
 pub use process::{Received, Transport, TransportError};

@@ -14,7 +14,7 @@ use crate::messages::Route;
 use crate::mpi::Handle;
 use crate::sites::RecentSites;
 
-/// Entries of a thread's cache of communicators.
+/// Entries of each of a thread's caches of communicators.
 const CACHED: usize = 16;
 const _: () = assert!(CACHED.is_power_of_two());
 
@@ -48,6 +48,8 @@ pub(crate) struct Local {
     pub(super) gaps: ThreadGaps,
     pub(super) creation: ThreadCreation,
     pub(super) cache: UnsafeCell<[Cached; CACHED]>,
+    /// Where communicators have their trees, in which epoch of these.
+    pub(crate) trees: [Cell<(Handle, u64, *mut ())>; CACHED],
     /// From where it has called last.
     pub(super) recent_sites: RecentSites,
 }
@@ -68,6 +70,7 @@ thread_local! {
             gaps: ThreadGaps::new(),
             creation: ThreadCreation::new(),
             cache: UnsafeCell::new([Cached { handle: 0, entry: None }; CACHED]),
+            trees: [const { Cell::new((0, 0, std::ptr::null_mut())) }; CACHED],
             recent_sites: RecentSites::new(),
         }
     };
@@ -116,10 +119,10 @@ impl Local {
         self.look_up(recorder, handle, epoch)
     }
 
-    /// The index in the cache. Handles are addresses of blocks of some hundred bytes, or
+    /// The index in a cache. Handles are addresses of blocks of some hundred bytes, or
     /// consecutive numbers; the upper bits of a product with the golden ratio differ for both.
     #[inline]
-    fn place_of(handle: Handle) -> usize {
+    pub(crate) fn place_of(handle: Handle) -> usize {
         handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - CACHED.ilog2())
     }
 

@@ -1,12 +1,12 @@
 //! The trees that this process uses, by communicator.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::communicator::TreesOfCommunicator;
 use super::world::World;
 use crate::mpi::{Handle, HandleMap};
+use crate::record::Local;
 
 /// The trees of this process, while they are used.
 static ACTIVE: AtomicPtr<Trees> = AtomicPtr::new(std::ptr::null_mut());
@@ -34,29 +34,6 @@ impl Drop for Owned {
         // the program frees the communicator.
         drop(unsafe { Box::from_raw(self.0) });
     }
-}
-
-/// Entries of a thread's cache of communicators.
-const CACHED: usize = 16;
-const _: () = assert!(CACHED.is_power_of_two());
-
-#[derive(Clone, Copy)]
-struct Known {
-    handle: Handle,
-    epoch: u64,
-    trees: *mut TreesOfCommunicator,
-}
-
-thread_local! {
-    static KNOWN: [Cell<Known>; CACHED] = const {
-        [const {
-            Cell::new(Known {
-                handle: 0,
-                epoch: 0,
-                trees: std::ptr::null_mut(),
-            })
-        }; CACHED]
-    };
 }
 
 impl Trees {
@@ -95,23 +72,17 @@ impl Trees {
     /// that asks for them, and MPI requires the program to make one collective call at a time on a
     /// communicator.
     #[inline]
-    pub(super) fn of_communicator(&self, comm: Handle) -> *mut TreesOfCommunicator {
+    pub(super) fn of_communicator(&self, local: &Local, comm: Handle) -> *mut TreesOfCommunicator {
         let comm = self.world.library.handle(comm);
         let epoch = self.epoch.load(Ordering::Acquire);
-        let place = comm.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - CACHED.ilog2());
-        KNOWN.with(|cache| {
-            let known = cache[place].get();
-            if known.handle == comm && known.epoch == epoch {
-                return known.trees;
-            }
-            let trees = self.find(comm);
-            cache[place].set(Known {
-                handle: comm,
-                epoch,
-                trees,
-            });
-            trees
-        })
+        let cached = &local.trees[Local::place_of(comm)];
+        let (handle, known_in, trees) = cached.get();
+        if (handle, known_in) == (comm, epoch) {
+            return trees.cast();
+        }
+        let trees = self.find(comm);
+        cached.set((comm, epoch, trees.cast()));
+        trees
     }
 
     #[cold]

@@ -83,7 +83,7 @@ pub(super) fn find(collective: Collective, comm: usize, payload: &Payload) -> Op
     }
     // SAFETY: they exist until the program frees the communicator, which it does after this call, and
     // it makes no other collective call on the communicator meanwhile.
-    let of = unsafe { &mut *trees.of_communicator(comm) };
+    let of = unsafe { &mut *trees.of_communicator(local, comm) };
     let may_have_tree =
         of.has_rules(collective) && !of.last_calls.has_declined(collective, payload);
     may_have_tree.then_some(Found { trees, local, of })

@@ -136,12 +136,13 @@ pub(super) fn count_of<const LARGE: bool>(count: usize) -> Option<usize> {
 #[inline]
 pub(super) fn begin(collective: Collective, comm: usize, payload: &Payload) -> Option<Call> {
     let trees = Trees::active()?;
-    if Local::of_this_thread().is_internal() {
+    let local = Local::of_this_thread();
+    if local.is_internal() {
         return None;
     }
     // SAFETY: they exist until the program frees the communicator, which it does after this call, and
     // it makes no other collective call on the communicator meanwhile.
-    let of = unsafe { &mut *trees.of_communicator(comm) };
+    let of = unsafe { &mut *trees.of_communicator(local, comm) };
     let may_have_tree =
         of.has_rules(collective) && !of.last_calls.has_declined(collective, payload);
     may_have_tree.then_some(Call {

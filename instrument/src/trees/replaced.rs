@@ -11,6 +11,7 @@ use super::call::{Reduction, raised};
 use super::control::tell_unmet;
 use super::moves::{Parts, allgather, barrier, bcast, gather, scatter};
 use super::reductions::{allreduce, reduce};
+use crate::record::Local;
 
 /// Makes a function that stands in for one of the library: it has the same arguments, and calls it
 /// if the call has no tree. It is made twice: for operations with one tree for each call, and
@@ -189,7 +190,7 @@ fn as_candidate(comm: usize, library: impl FnOnce() -> c_int) -> c_int {
     // After an error the communicator may be freed; the call counts as made when the next one begins.
     if let (0, Some(call), Some(trees)) = (code, call, Trees::active()) {
         // SAFETY: they exist until the program frees the communicator, which it does after this call.
-        let of_communicator = unsafe { &mut *trees.of_communicator(comm) };
+        let of_communicator = unsafe { &mut *trees.of_communicator(Local::of_this_thread(), comm) };
         of_communicator.adaptive.ended_at_library(call);
     }
     code

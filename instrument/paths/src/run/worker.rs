@@ -9,7 +9,7 @@ use super::wait::{Idle, WaitPolicy};
 use crate::error::Error;
 use crate::transport::{
     INLINE_WORDS, Line, Mark, Transport, TransportError, WORD_BYTES, peek, peek_words, publish,
-    publish_small, read, read_small, small,
+    publish_small, read, read_small, small, store_word,
 };
 use crate::tree::{Heads, Layout, Paths, Place, Room, Value, earlier_use, head_of};
 use crate::values::{Combine, Header, MESSAGE_HEADER_BYTES, Merge, Position};
@@ -379,10 +379,7 @@ impl<T: Transport> Worker<T> {
         let head = heads.of(&self.memory, head_of(at));
         if n_bytes <= WORD_BYTES {
             let [word] = read_small::<1>(head);
-            match into.try_into() {
-                Ok(whole) => *<&mut [u8; WORD_BYTES]>::from(whole) = word,
-                Err(_) => into.copy_from_slice(&word[..n_bytes]),
-            }
+            store_word(word, into);
         } else {
             into.copy_from_slice(&read_small::<INLINE_WORDS>(head).as_flattened()[..n_bytes]);
         }

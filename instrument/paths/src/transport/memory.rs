@@ -130,7 +130,7 @@ pub(crate) fn read(cell: Cell<'_>, header: &Header, into: &mut [u8]) -> usize {
     if is_inline(header.n_bytes) {
         let words = cell.head.0[HEADER_WORDS..].iter();
         for (from, to) in words.zip(into[..n_bytes].chunks_mut(WORD_BYTES)) {
-            store_word(from.load(Ordering::Relaxed), to);
+            store_word(from.load(Ordering::Relaxed).to_ne_bytes(), to);
         }
         return n_bytes;
     }
@@ -151,12 +151,12 @@ fn word_of(bytes: &[u8]) -> u64 {
     }
 }
 
+/// Stores as much of a word as there is room for: mostly all of it.
 #[inline]
-fn store_word(word: u64, to: &mut [u8]) {
-    let bytes = word.to_ne_bytes();
+pub(crate) fn store_word(word: [u8; WORD_BYTES], to: &mut [u8]) {
     match <&mut [u8; WORD_BYTES]>::try_from(&mut *to) {
-        Ok(whole) => *whole = bytes,
-        Err(_) => to.copy_from_slice(&bytes[..to.len()]),
+        Ok(whole) => *whole = word,
+        Err(_) => to.copy_from_slice(&word[..to.len()]),
     }
 }
 
