@@ -46,7 +46,7 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     let n_more = n_all - causes.len();
     let mut is_next_told = false;
     let mut sentences = Vec::new();
-    for cause in causes {
+    for cause in &causes {
         sentences.push(sentence(analysis, cause));
         if !is_next_told {
             sentences.push(format!("next: {}", next(analysis, cause)));
@@ -57,7 +57,8 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
         let more = counted(n_more as u64, "more cause");
         sentences.push(format!("and {more}: see causes in analysis.json"));
     }
-    if share_cores(analysis) && sentences.iter().any(|of| of.contains("could be some")) {
+    let mut shorter = causes.iter().filter_map(|cause| shorter(analysis, cause));
+    if share_cores(analysis) && shorter.next().is_some() {
         sentences.push(
             "as ranks share cores, the run can become shorter than that: a rank that waits may take a core from \
              one that computes"
@@ -278,23 +279,8 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
             .map_or_else(String::new, |part| format!(" ({})", share(part)));
         words += &format!(" and {} {of}{part}", duration(other.cost_ns));
     }
-    let span_ns = analysis.looked_at.span_ns();
-    let shorter_ns = cause.run_shorter_ns.filter(|&ns| ns > 0 && span_ns > 0);
-    if let Some(ns) = shorter_ns.filter(|_| !is_of_cores(cause)) {
-        let what = if part_of_run::is_span(analysis) {
-            "this part"
-        } else {
-            "the run"
-        };
-        let part = share((ns.min(span_ns) as f64) / span_ns as f64);
-        words += &match part.strip_prefix('<') {
-            Some(_) if share_cores(analysis) => String::new(),
-            Some(less) => format!(", without it {what} would be less than {less} shorter"),
-            None if share_cores(analysis) => {
-                format!(", without it {what} could be some {part} shorter")
-            }
-            None => format!(", without it {what} could be up to {part} shorter"),
-        };
+    if let Some(shorter) = shorter(analysis, cause) {
+        words += &format!(", without it {shorter} shorter");
     }
     if cause.kind != CauseKind::Imbalance && cause.confidence == Confidence::Likely {
         words += if is_assumed(analysis, cause) {
@@ -304,6 +290,28 @@ fn costs(analysis: &Analysis, cause: &FoundCause) -> String {
         };
     }
     words
+}
+
+/// By how much the run could be shorter without a cause: `the run could be up to 12 %`; `None` where it is not known, or too little
+/// to tell. Where ranks share cores, that is no bound.
+fn shorter(analysis: &Analysis, cause: &FoundCause) -> Option<String> {
+    let span_ns = analysis.looked_at.span_ns();
+    let shorter_ns = cause.run_shorter_ns.filter(|&ns| ns > 0 && span_ns > 0)?;
+    if is_of_cores(cause) {
+        return None;
+    }
+    let what = if part_of_run::is_span(analysis) {
+        "this part"
+    } else {
+        "the run"
+    };
+    let part = share((shorter_ns.min(span_ns) as f64) / span_ns as f64);
+    match (part.strip_prefix('<'), share_cores(analysis)) {
+        (Some(_), true) => None,
+        (Some(less), false) => Some(format!("{what} would be less than {less}")),
+        (None, true) => Some(format!("{what} could be about {part}")),
+        (None, false) => Some(format!("{what} could be up to {part}")),
+    }
 }
 
 /// Whether most of the waits in its operation are assumed.

@@ -304,9 +304,9 @@ fn causes_are_named_by_how_much_shorter_the_run_could_be_without_a_bound_where_r
     found(
         &analysis,
         &[
-            "could be some 13 % shorter",
-            "could be some 8 % shorter",
-            "could be some 5 % shorter",
+            "could be about 13 % shorter",
+            "could be about 8 % shorter",
+            "could be about 5 % shorter",
             "4 ranks share 2 cores of host n01",
             "rank 3",
             "as ranks share cores, the run can become shorter than that",
