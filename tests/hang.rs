@@ -213,8 +213,8 @@ fn a_cycle_over_two_communicators_is_named() {
     };
     assert_eq!(cycle["ranks"], json!([0, 1]));
     killed.assert_says(
-        "a circular wait: rank 0 waits in MPI_Bcast (call 1 on A, root rank 0, 4194304 bytes) for rank 1, \
-         which waits in MPI_Bcast (call 1 on B, root rank 0, 4194304 bytes) for rank 0",
+        "a circular wait: rank 0 waits in MPI_Bcast (call 1 on A, root rank 0, 4 MiB) for rank 1, \
+         which waits in MPI_Bcast (call 1 on B, root rank 0, 4 MiB) for rank 0",
     );
 }
 

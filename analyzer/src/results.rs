@@ -83,7 +83,7 @@ pub use trees::{
 };
 
 pub use crate::calls::algorithms::AlgorithmSummary;
-pub use crate::calls::running::RunningSummary;
+pub use crate::calls::running::{MOSTLY_RUNNING, RunningSummary};
 pub use crate::measure::critical_path::Doubt;
 pub use crate::remark::{Remark, UnclosedTriangle, UnpairedMessages, UnrecordedAccess};
 pub use crate::sums::instances::instance_times::{

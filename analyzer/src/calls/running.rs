@@ -11,6 +11,9 @@ use crate::communicators::Communicators;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 
+/// From this part of the time on a thread counts as running, in percent.
+pub const MOSTLY_RUNNING: i64 = 80;
+
 /// What a thread did with its time in front of the calls of one operation, or in them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -790,7 +790,7 @@ pub(super) mod tests {
         let said = refused(&format!("operations = [\"master-MPI_Bsend\"]\n{lengths}"));
         assert!(
             said.starts_with("plan.toml:3: 12582912 bytes: master-MPI_Bsend of 8 processes needs")
-                && said.contains("up to 1704M"),
+                && said.contains("up to 1.66 GiB"),
             "{said}"
         );
         let fits = format!("{head}operations = [\"master-MPI_Send\"]\n{lengths}");

@@ -2,11 +2,10 @@
 //! calls and in them, where the layer `switches` was recorded.
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::results::{ImbalanceSummary, OperationSummary, RunningSummary};
+use collbench_analyzer::results::{
+    ImbalanceSummary, MOSTLY_RUNNING, OperationSummary, RunningSummary,
+};
 use collbench_text::quantity::{counted, duration, percent};
-
-/// From this part of the time on a thread counts as running, in percent.
-const MOSTLY_RUNNING: i64 = 80;
 
 /// What a rank did before its calls of an operation; `None` where that was not recorded.
 pub(crate) fn before<'a>(

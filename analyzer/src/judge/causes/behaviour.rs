@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use collbench_stats::integers::sum_ns;
 
-use crate::calls::running::RunningSummary;
+use crate::calls::running::{MOSTLY_RUNNING, RunningSummary};
 use crate::judge::causes::Finder;
 use crate::judge::causes::late::Late;
 use crate::results::causes::LateBy;
@@ -13,8 +13,6 @@ use crate::results::operation_costs::Confidence;
 /// Part of the time before the calls of a late rank from which on what exceeds that of the others is looked
 /// at alone: one in so many.
 const MORE: i64 = 20;
-/// From this part of the time on a thread counts as running, in percent.
-const MOSTLY_RUNNING: i64 = 80;
 /// If it was on a core for this part of what it does more than others, in percent, it computes more: what it was off its core is
 /// the lesser part.
 const HALF_RUNNING: i64 = 50;
