@@ -51,19 +51,25 @@ pub fn duration(ns: i64) -> String {
     }
     for unit in &UNITS[1..] {
         let value = magnitude as f64 / unit.ns;
-        // The bounds are those at which rounding would add a digit.
-        if value < 9.995 {
-            return format!("{sign}{value:.2} {}", unit.name);
-        } else if value < 99.95 {
-            return format!("{sign}{value:.1} {}", unit.name);
-        } else if value < 999.5 {
-            return format!("{sign}{value:.0} {}", unit.name);
+        if value < 999.5 {
+            return format!("{sign}{} {}", three_digits(value), unit.name);
         }
     }
     format!(
         "{sign}{} s",
         grouped((magnitude as f64 / 1e9).round() as u64)
     )
+}
+
+/// A value with three significant digits, whole from 100 on.
+fn three_digits(value: f64) -> String {
+    // The bounds are those at which rounding would add a digit.
+    let n_decimals = if value < 9.995 {
+        2
+    } else {
+        usize::from(value < 99.95)
+    };
+    format!("{value:.n_decimals$}")
 }
 
 /// A time since the start of the run. Times are negative before the first rank left `MPI_Init`:
@@ -137,12 +143,7 @@ pub fn short_count(n: u64) -> String {
         }
         (value, unit) = (value / 1e3, larger);
     }
-    let digits = if value < 9.995 {
-        2
-    } else {
-        usize::from(value < 99.95)
-    };
-    format!("{value:.digits$}{unit}")
+    format!("{}{unit}", three_digits(value))
 }
 
 /// A file size in whole units of powers of 1000, at least 10 of them: `9999 B`, `89 MB`.
@@ -206,13 +207,7 @@ pub fn short_bytes(bytes: u64) -> String {
     let Some((name, unit)) = larger.filter(|_| bytes >= 10_000_000) else {
         return bytes.to_string();
     };
-    let value = bytes as f64 / *unit as f64;
-    let digits = if value < 9.995 {
-        2
-    } else {
-        usize::from(value < 99.95)
-    };
-    format!("{value:.digits$} {name}")
+    format!("{} {name}", three_digits(bytes as f64 / *unit as f64))
 }
 
 /// A size: `1 byte`, `4096 bytes`, `64 KiB`; see [`short_bytes`].
