@@ -270,7 +270,7 @@ impl ArchiveWriter {
         let operation = instance.operation.operation;
         let Some(overlap) = overlap else {
             // Not even initiated, if it is nonblocking.
-            if operation.is_nonblocking() || operation.is_persistent() {
+            if operation.is_initiated() {
                 call.collective = None;
             }
             return self.visit(thread, enter_ns, leave_ns, Deed::Call(call));

@@ -29,7 +29,7 @@ impl ShapeKey {
     /// Whether it progresses in other calls. Then the arrival of messages is not visible, and steps
     /// do not show what depends on what.
     fn is_nonblocking(self) -> bool {
-        self.operation.is_nonblocking() || self.operation.is_persistent()
+        self.operation.is_initiated()
     }
 }
 

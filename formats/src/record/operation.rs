@@ -219,6 +219,12 @@ impl Operation {
         matches!(self.form(), Form::Persistent)
     }
 
+    /// Whether ranks arrive at it by initiating it: it is nonblocking or persistent.
+    #[must_use]
+    pub const fn is_initiated(self) -> bool {
+        self.is_nonblocking() || self.is_persistent()
+    }
+
     /// The blocking form of the operation; itself if it is neither nonblocking nor persistent. It
     /// has the same [`Operation::semantics`], except for constructors, whose nonblocking forms have
     /// semantics of their own.

@@ -160,8 +160,7 @@ fn is_waited_for(analysis: &Analysis, summary: Option<&ImbalanceSummary>, rank: 
 
 /// Whether ranks arrive at an operation by initiating it.
 pub(crate) fn is_initiated(operation: &str) -> bool {
-    let known = Operation::from_name(operation);
-    known.is_some_and(|of| of.is_nonblocking() || of.is_persistent())
+    Operation::from_name(operation).is_some_and(Operation::is_initiated)
 }
 
 /// What the rank does for which the others wait.
