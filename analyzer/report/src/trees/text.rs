@@ -84,29 +84,24 @@ pub(super) fn heading(rule: &Rule) -> String {
     } = &rule.calls;
     let names: Vec<&str> = operations.iter().map(|of| of.name()).collect();
     let mut text = format!("tree of line {}: {}", rule.line, names.join(", "));
-    if *ranks != (1, u32::MAX) {
-        let most = (ranks.1 != u32::MAX).then_some(u64::from(ranks.1));
-        let _ = write!(text, "; {}", range(u64::from(ranks.0), most, "rank"));
-    }
-    if *bytes != (0, u64::MAX) {
-        let most = (bytes.1 != u64::MAX).then_some(bytes.1);
-        let _ = match most {
-            None => write!(text, "; {} or more", size(bytes.0)),
-            Some(most) => write!(text, "; {}", size_range(bytes.0, most)),
-        };
-    }
+    let _ = match *ranks {
+        (1, u32::MAX) => Ok(()),
+        (least, u32::MAX) => write!(text, "; {} ranks or more", grouped(least.into())),
+        (least, most) if least == most => write!(text, "; {}", counted(least, "rank")),
+        (least, most) => {
+            let [least, most] = [least, most].map(|n| grouped(n.into()));
+            write!(text, "; {least} to {most} ranks")
+        }
+    };
+    let _ = match *bytes {
+        (0, u64::MAX) => Ok(()),
+        (least, u64::MAX) => write!(text, "; {} or more", size(least)),
+        (least, most) => write!(text, "; {}", size_range(least, most)),
+    };
     if let Some(level) = across {
         let _ = write!(text, "; across {}", level.plural());
     }
     text
-}
-
-fn range(least: u64, most: Option<u64>, noun: &str) -> String {
-    match most {
-        None => format!("{} {noun}s or more", grouped(least)),
-        Some(most) if least == most => counted(least, noun),
-        Some(most) => format!("{} to {} {noun}s", grouped(least), grouped(most)),
-    }
 }
 
 /// How a rule makes its tree.

@@ -62,7 +62,7 @@ pub(crate) struct Options {
 enum Bits {
     /// The last digits may differ from those of the recorded run, but not between ranks or from run to run
     Reproducible,
-    /// The same to the last bit as in the recorded run
+    /// Results are equal to those of the recorded run, to the last bit
     Same,
     /// The last digits may differ between ranks and from run to run
     Any,
