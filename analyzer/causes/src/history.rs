@@ -13,10 +13,12 @@ const MOST_RECENT: usize = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct History {
     communicators: Vec<Synchronizations>,
-    /// By process: the communicators on which it was last, the latest first, and its slots.
+    /// By process: the communicators on which it was last, and its slots.
     recent: Vec<Vec<(u32, u32)>>,
     /// The communicator of the last instance: its members were there last.
     last: Option<u32>,
+    /// How often the next instance was on another communicator than the one before.
+    n_changes: u64,
     /// Slots of an instance whose processes were together later than all members.
     later: Vec<usize>,
     /// When `MPI_Init` returned for the first time to any process, ns; `None` where that is not known.
@@ -159,6 +161,7 @@ impl History {
             communicators: Vec::new(),
             recent: vec![Vec::new(); n_processes],
             last: None,
+            n_changes: 0,
             later: Vec::new(),
             origin_ns: None,
             has_begun: vec![false; n_processes],
@@ -252,8 +255,13 @@ impl History {
         if self.last.replace(instance.communicator) == Some(instance.communicator) {
             return;
         }
-        for (slot, &member) in (0..).zip(instance.members.iter()) {
-            self.was_on(member, instance.communicator, slot);
+        self.n_changes += 1;
+        let synchronizations = &mut self.communicators[number];
+        synchronizations.last_change = self.n_changes;
+        if !std::mem::replace(&mut synchronizations.is_recent_to_all, true) {
+            for (slot, &member) in (0..).zip(instance.members.iter()) {
+                self.was_on(member, instance.communicator, slot);
+            }
         }
     }
 
@@ -263,19 +271,20 @@ impl History {
         self.last == Some(communicator)
     }
 
-    /// Remembers that a process was on a communicator.
-    #[inline]
+    /// Remembers that a process was on a communicator; of too many it forgets the one that was used longest ago.
     fn was_on(&mut self, process: u32, communicator: u32, slot: u32) {
         let recent = &mut self.recent[process as usize];
-        let position = |&(other, _): &(u32, u32)| other == communicator;
-        match recent.iter().position(position) {
-            Some(0) => {}
-            Some(at) => recent[..=at].rotate_right(1),
-            None => {
-                recent.truncate(MOST_RECENT - 1);
-                recent.insert(0, (communicator, slot));
+        if recent.iter().any(|&(other, _)| other == communicator) {
+            return;
+        }
+        if recent.len() == MOST_RECENT {
+            let last_change = |&at: &usize| self.communicators[recent[at].0 as usize].last_change;
+            if let Some(oldest) = (0..MOST_RECENT).min_by_key(last_change) {
+                let (forgotten, _) = recent.swap_remove(oldest);
+                self.communicators[forgotten as usize].is_recent_to_all = false;
             }
         }
+        recent.push((communicator, slot));
     }
 
     /// Instants from which a process may be compared with others, ns, ascending.
@@ -450,7 +459,8 @@ impl History {
         let [process, last] = slots.map(|slot| instance.members[slot] as usize);
         let recent = &self.recent[process];
         let mut since = Since::Startup;
-        for &(communicator, slot_of_last) in &self.recent[last] {
+        // Most small communicators are made late, and were used last.
+        for &(communicator, slot_of_last) in self.recent[last].iter().rev() {
             let synchronizations = &self.communicators[communicator as usize];
             if matches!(since, Since::Instant(at_ns) if synchronizations.latest_ns <= at_ns) {
                 continue;

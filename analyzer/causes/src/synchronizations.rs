@@ -23,6 +23,10 @@ pub(crate) struct Synchronizations {
     has_forgotten: bool,
     /// The latest enter into any of them, ns.
     pub(crate) latest_ns: i64,
+    /// Of the changes from communicator to communicator the last one to this.
+    pub(crate) last_change: u64,
+    /// Whether it is among the communicators on which each of its members was last.
+    pub(crate) is_recent_to_all: bool,
 }
 
 /// An instance in which only some processes depend on each other.
