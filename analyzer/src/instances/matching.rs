@@ -48,6 +48,9 @@ use crate::trace::run::Run;
 /// their memory grows between merges.
 const CALLS_BETWEEN_MERGES: u64 = 1 << 22;
 
+/// Rounds after which it is reported how much is done.
+const ROUNDS_BETWEEN_REPORTS: usize = 8;
+
 /// Matches all calls of a run, and sums up what they are; `new` makes what a worker adds them up with,
 /// of nothing yet.
 ///
@@ -73,7 +76,7 @@ pub fn match_until<A: Adder>(
     window: Option<u64>,
     report: &mut dyn FnMut(Progress),
     new: &(dyn Fn() -> A + Sync),
-    is_enough: &dyn Fn() -> bool,
+    is_enough: &(dyn Fn() -> bool + Sync),
 ) -> (A::Sums, MatchFindings) {
     let ends = Ends {
         is_enough,
@@ -103,7 +106,7 @@ pub(crate) fn match_with_rows<A: Adder>(
 
 /// When matching ends before the run does, and who is told of single instances.
 struct Ends<'e, R> {
-    is_enough: &'e dyn Fn() -> bool,
+    is_enough: &'e (dyn Fn() -> bool + Sync),
     rows: Option<&'e mut dyn TakeRows<R>>,
 }
 
@@ -154,22 +157,29 @@ fn match_to_ends<A: Adder>(
     let n_total = run.n_records();
     let (mut n_done, mut n_merged) = (0, 0);
     let mut handed_over = HandedOver::default();
-    while !is_enough()
-        && wait_causes.is_wanted()
-        && matcher.processes.iter().any(|process| !process.has_ended)
-    {
+    let mut round = |n_done: &mut u64| {
+        let is_wanted = !is_enough() && wait_causes.is_wanted();
+        if !(is_wanted && matcher.processes.iter().any(|process| !process.has_ended)) {
+            return false;
+        }
         // While calls are matched, the causes of what was matched before are found.
         let attribute = || wait_causes.attribute(std::mem::take(&mut handed_over));
         let (n_scanned, ()) = rayon::join(|| matcher.go_on(&workers), attribute);
-        n_done += n_scanned;
+        *n_done += n_scanned;
         handed_over = workers.hand_over(matcher.pending_from_ns(), wait_causes.take_spare());
         let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
         findings.largest_window = findings.largest_window.max(n_waiting.sum());
-        let n_calls = n_done - matcher.n_messages();
+        let n_calls = *n_done - matcher.n_messages();
         if n_calls >= n_merged + CALLS_BETWEEN_MERGES {
             n_merged = n_calls;
             workers.merge_into(&mut sums);
         }
+        true
+    };
+    // On a thread of the pool: one outside of it sleeps, and is woken, whenever it waits for the others.
+    let mut is_over = false;
+    while !is_over {
+        is_over = !rayon::scope(|_| (0..ROUNDS_BETWEEN_REPORTS).all(|_| round(&mut n_done)));
         report(Progress { n_done, n_total });
     }
     wait_causes.attribute(handed_over);
