@@ -281,7 +281,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 by: is_by_messages.then_some(LateBy::PointToPoint),
                 partner: longest.map(|(partner, _)| partner),
                 origin: longest.and_then(|(_, origin)| origin),
-                run_shorter_ns: Some(self.shorter_without(*entry, of)),
+                run_shorter_ns: Some(self.shorter_if_even(*entry, of)),
                 ..self.found(
                     CauseKind::Imbalance,
                     Some(CausePlace::Communicator(*entry)),
@@ -346,17 +346,29 @@ impl<'f, 'a> Finder<'f, 'a> {
         }
     }
 
-    /// By how much the run can be shorter without lateness of which nobody in particular is the cause, ns: a bound.
+    /// By how much the run can be shorter without lateness that moves from rank to rank, ns: a bound.
     ///
     /// Instances go on earlier by the mean wait of the others, be it that these wait there or later; nothing is earlier by
     /// more than anybody waits.
     fn shorter_without(&self, entry: Option<usize>, of: &Late) -> i64 {
         let cost = of.cost();
-        let size = entry.map(|entry| self.inputs.communicators.entries[entry].size);
-        let n = size.unwrap_or(self.inputs.run.processes.len() as u64);
-        let mean_ns = cost.ns() / n.saturating_sub(1).max(1) as i64;
+        let mean_ns = cost.ns() / (self.n_members(entry) - 1).max(1);
         let sooner_ns = cost.sooner_ns.max(mean_ns);
         sooner_ns.min(cost.at_ends_ns).min(cost.ns())
+    }
+
+    /// By how much the run can be shorter if the ranks share evenly what now one has more to do and now another, ns: a bound.
+    /// Instances go on earlier by the mean wait of all of them, the last one included.
+    fn shorter_if_even(&self, entry: Option<usize>, of: &Late) -> i64 {
+        let cost = of.cost();
+        cost.at_ends_ns.min(cost.ns() / self.n_members(entry))
+    }
+
+    /// How many ranks a communicator has, or the run; at least 1.
+    fn n_members(&self, entry: Option<usize>) -> i64 {
+        let size = entry.map(|entry| self.inputs.communicators.entries[entry].size);
+        let n = size.unwrap_or(self.inputs.run.processes.len() as u64);
+        n.max(1) as i64
     }
 
     fn share(&self, ns: i64) -> Option<f64> {

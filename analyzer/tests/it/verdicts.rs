@@ -355,6 +355,18 @@ fn where_most_ranks_have_more_to_do_the_run_is_shorter_by_the_mean_wait_if_they_
 }
 
 #[test]
+fn where_now_one_rank_is_late_and_now_another_the_run_is_shorter_by_the_mean_wait_too() {
+    each("now-one-now-another.toml", |analysis| {
+        let cause = &analysis.causes[0];
+        let what = (cause.kind, &cause.ranks[..]);
+        assert_eq!(what, (CauseKind::Imbalance, &[][..]));
+        // The longest of four such times is 1 + 1/2 + 1/3 + 1/4 times as long as the mean of all.
+        let shorter = cause.run_shorter_ns.unwrap() as f64 / 200.0 / 10_000_000.0;
+        assert!((0.98..1.18).contains(&shorter), "{shorter}");
+    });
+}
+
+#[test]
 fn a_rank_that_is_late_by_much_but_seldom_is_named() {
     each("rare-and-large.toml", |analysis| {
         let late = [(CausePlace::Rank(2), Some(LateBy::Computing))];
