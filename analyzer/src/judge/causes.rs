@@ -546,7 +546,13 @@ impl<'f, 'a> Finder<'f, 'a> {
             .iter()
             .position(|of| of.rank() == *rank)?;
         let waited_ns = all[process].with_partners_ns;
-        let origin = partners::origin(all, process, partner as usize, waited_ns)?;
+        let origin = partners::origin(
+            all,
+            process,
+            partner as usize,
+            waited_ns,
+            partners::usual_own_ns(all),
+        )?;
         (origin != partner as usize).then(|| self.rank(origin as u32))
     }
 

@@ -66,20 +66,31 @@ pub(crate) fn whole(inputs: &Inputs<'_>, duration_ns: i64) -> Option<Vec<Whole>>
     .collect()
 }
 
+/// How long processes usually work, the lower median, ns.
+pub(crate) fn usual_own_ns(all: &[Whole]) -> i64 {
+    let mut own: Vec<i64> = all.iter().map(|of| of.own_ns).collect();
+    own.sort_unstable();
+    own.get(own.len().saturating_sub(1) / 2)
+        .copied()
+        .unwrap_or(0)
+}
+
 /// Where the chain of partners from a process on ends that waits for `partner`: at the first one that hardly waits itself,
-/// compared with `waited_ns`. `None` where there is none: partners are not known, or wait for each other (the partner of a
+/// compared with `waited_ns`, or works longer than usual by most of that. `None` where there is none: partners are not known, or wait for each other (the partner of a
 /// call that sends and receives is the one it receives from, which may not be the one that it waits for).
 pub(crate) fn origin(
     all: &[Whole],
     process: usize,
     partner: usize,
     waited_ns: i64,
+    usual_own_ns: i64,
 ) -> Option<usize> {
     let mut seen = vec![process];
     let mut at = partner;
     while !seen.contains(&at) {
         seen.push(at);
-        if all[at].with_partners_ns <= waited_ns / HARDLY {
+        let longer_ns = all[at].own_ns.saturating_sub(usual_own_ns);
+        if all[at].with_partners_ns <= waited_ns / HARDLY || longer_ns > waited_ns / MOSTLY {
             return Some(at);
         }
         at = all[at].partner?;
@@ -135,11 +146,12 @@ pub(crate) fn waited_for(all: &[Whole], rank_ns: i128) -> Option<WaitedFor> {
         return None;
     }
     // Where partners are known, they lead there.
+    let usual_own_ns = usual_own_ns(all);
     let (mut there_ns, mut elsewhere_ns) = (0_i128, 0_i128);
     for at in others() {
         if let Some(partner) = all[at].partner {
             let ns = waited(at);
-            match origin(all, at, partner, ns) {
+            match origin(all, at, partner, ns, usual_own_ns) {
                 Some(end) if is_member(&end) => there_ns += i128::from(ns),
                 Some(_) => elsewhere_ns += i128::from(ns),
                 None => {}
@@ -203,19 +215,26 @@ mod tests {
                 _ => whole(100, 900 - at, Some(at as usize - 1)),
             })
             .collect();
-        assert_eq!(origin(&chain, 5, 4, 895), Some(0));
+        assert_eq!(origin(&chain, 5, 4, 895, 100), Some(0));
         // A chain that takes longer from rank to rank is followed to its begin.
         let longer: Vec<Whole> = (0..8_i64)
             .map(|at| whole(100, 300 * at, usize::try_from(at - 1).ok()))
             .collect();
-        assert_eq!(origin(&longer, 7, 6, 2100), Some(0));
+        assert_eq!(origin(&longer, 7, 6, 2100, 100), Some(0));
+        // One that works longer is its origin, though it waits itself.
+        let slow = [(50, 0), (450, 60), (50, 500), (50, 550)];
+        let slow: Vec<Whole> = (0..)
+            .zip(slow)
+            .map(|(at, (own, with))| whole(own, with, usize::checked_sub(at, 1)))
+            .collect();
+        assert_eq!(origin(&slow, 3, 2, 550, usual_own_ns(&slow)), Some(1));
         // Two that wait for each other are no origin of a third.
         let pair = [
             whole(1, 900, Some(1)),
             whole(1, 900, Some(0)),
             whole(1, 900, Some(0)),
         ];
-        assert_eq!(origin(&pair, 2, 0, 900), None);
+        assert_eq!(origin(&pair, 2, 0, 900, 1), None);
         let found = waited_for(&chain, 6000).unwrap();
         assert_eq!((found.processes, found.longer_ns), (vec![0], 900));
         assert!(found.is_sure && found.longest_ns <= 900);

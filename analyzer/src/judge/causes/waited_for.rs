@@ -240,7 +240,13 @@ impl Finder<'_, '_> {
         {
             let own = &all[*process as usize];
             let waited_ns = own.with_partners_ns;
-            let end = partners::origin(all, *process as usize, partner as usize, waited_ns);
+            let end = partners::origin(
+                all,
+                *process as usize,
+                partner as usize,
+                waited_ns,
+                partners::usual_own_ns(all),
+            );
             if let Some(end) = end.filter(|&end| end != partner as usize) {
                 let longer_ns = all[end].own_ns.saturating_sub(own.own_ns);
                 return longer_ns > waited_ns / EXPLAINED;
@@ -276,7 +282,13 @@ impl Finder<'_, '_> {
             return None;
         }
         let partner = longest.partner?;
-        let end = partners::origin(all, process, partner, longest_ns);
+        let end = partners::origin(
+            all,
+            process,
+            partner,
+            longest_ns,
+            partners::usual_own_ns(all),
+        );
         let end = end.filter(|&end| end != partner);
         Some((
             self.rank(partner as u32),
