@@ -569,9 +569,10 @@ impl<'a> Process<'a> {
 
     /// What the calls at a location and behind it have in common.
     #[inline]
-    fn alike(&self, location: RecordAt, is_possible: bool) -> Alike {
+    fn alike(&self, location: RecordAt, is_possible: bool, has_returned: bool) -> Alike {
         Alike {
             is_possible,
+            has_returned,
             phase: self.phases.number(),
             site: self.site_at(location),
         }
@@ -703,9 +704,7 @@ impl<'a> Process<'a> {
             },
         };
         let Some(queue) = queue else { return };
-        let mut n_dropped = 0;
-        queue.drop_before(position, |location, n| {
-            n_dropped += u64::from(n);
+        let n_dropped = queue.drop_before(position, |location, n| {
             let chunk = &chunks[location.chunk as usize];
             let (from, to) = chunk.span(location.record as usize, n as usize);
             if from < given_back {

@@ -5,7 +5,7 @@
 //! Consecutive records cost as much as one. So memory hardly depends on how far one process is
 //! ahead of another.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_formats::Record;
 
@@ -18,6 +18,8 @@ use crate::trace::record_at::{RecordAt, RecordRun};
 pub(crate) struct Alike {
     /// Whether their stamps can be true. If not it is one call.
     pub(crate) is_possible: bool,
+    /// Whether they have returned. If not it is one call.
+    pub(crate) has_returned: bool,
     /// Number of the phase in which they were called.
     pub(crate) phase: u16,
     /// Number of the place from which they were made, or
@@ -35,7 +37,9 @@ impl Alike {
 /// The waiting calls, by position, and the position of the next call.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    runs: VecDeque<RecordRun>,
+    runs: Vec<RecordRun>,
+    /// How many of the runs, from the first, wait no more: fewer than half of them.
+    n_gone: usize,
     /// Position of the next call.
     pub(crate) next: u64,
     /// Whether `next` has changed, or something was completed, since this was last checked.
@@ -60,22 +64,25 @@ impl Queue {
         let position = self.next;
         self.next = position.saturating_add(u64::from(n));
         // What mostly is not so comes first: between calls on one communicator there are others.
-        if let Some(last) = self.runs.back_mut()
+        if let Some(last) = self.runs.last_mut()
             && last.location.record + last.n == location.record
             && last.location.chunk == location.chunk
             && last.end() == position
             && (last.phase, last.site) == (alike.phase, alike.site)
             && alike.is_possible
             && last.is_possible
+            && alike.has_returned
+            && last.has_returned
         {
             last.n += n;
             return;
         }
-        self.runs.push_back(RecordRun {
+        self.runs.push(RecordRun {
             position,
             location,
             n,
             is_possible: alike.is_possible,
+            has_returned: alike.has_returned,
             phase: alike.phase,
             site: alike.site,
         });
@@ -105,22 +112,27 @@ impl Queue {
     /// Position of the first call that waits at `from` or behind.
     pub(crate) fn first_from(&self, from: u64) -> Option<u64> {
         let at = self.index_from(from);
-        self.runs.get(at).map(|run| run.position.max(from))
+        self.waiting().get(at).map(|run| run.position.max(from))
     }
 
-    /// Index of the first run that ends behind a position.
+    /// Index, among the waiting runs, of the first that ends behind a position.
     #[inline]
     fn index_from(&self, position: u64) -> usize {
-        let Some(first) = self.runs.front() else {
+        let runs = self.waiting();
+        let Some(first) = runs.first() else {
             return 0;
         };
         // Mostly none is missing, and with messages between them every call is a run of its own.
         let likely = position.saturating_sub(first.position) as usize;
-        match self.runs.get(likely) {
+        match runs.get(likely) {
             Some(run) if run.position == position => likely,
             _ if first.end() > position => 0,
-            _ => self.runs.partition_point(|run| run.end() <= position),
+            _ => runs.partition_point(|run| run.end() <= position),
         }
+    }
+
+    fn waiting(&self) -> &[RecordRun] {
+        &self.runs[self.n_gone..]
     }
 
     /// Notes that the process had begun a call at some tick before that at a position, which says it is older.
@@ -142,39 +154,61 @@ impl Queue {
 
     /// The first call that waits whose stamps can be true.
     pub(crate) fn first_possible(&self) -> Option<&RecordRun> {
-        match self.runs.front() {
-            Some(run) if !run.is_possible => self.runs.iter().find(|run| run.is_possible),
+        match self.front() {
+            Some(run) if !run.is_possible => self.waiting().iter().find(|run| run.is_possible),
             first => first,
         }
     }
 
     /// The first call that waits.
     pub(crate) fn front(&self) -> Option<&RecordRun> {
-        self.runs.front()
+        self.waiting().first()
     }
 
     /// The waiting calls at positions `[from, to)`.
     #[inline]
     pub(crate) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = RecordRun> + '_ {
-        let runs = self.runs.range(self.index_from(from)..);
-        let runs = runs.take_while(move |run| run.position < to);
-        runs.map(move |run| run.within(from, to))
+        let runs = &self.waiting()[self.index_from(from)..];
+        let n = match runs.last() {
+            Some(last) if last.position >= to => runs.partition_point(|run| run.position < to),
+            _ => runs.len(),
+        };
+        runs[..n].iter().map(move |run| run.within(from, to))
     }
 
-    /// Removes the calls before a position; where the records of each removed part begin, and their number, are passed to
-    /// `done`.
+    /// Removes the calls before a position; gives how many there were. The records that they were among are passed to `done`,
+    /// chunk by chunk: where the first is, and how many there are to the last.
     #[inline]
-    pub(crate) fn drop_before(&mut self, position: u64, mut done: impl FnMut(RecordAt, u32)) {
-        while let Some(first) = self.runs.front_mut()
+    pub(crate) fn drop_before(
+        &mut self,
+        position: u64,
+        mut done: impl FnMut(RecordAt, u32),
+    ) -> u64 {
+        let runs = self.waiting();
+        let n_runs = match runs.last() {
+            Some(last) if last.end() > position => {
+                runs.partition_point(|run| run.end() <= position)
+            }
+            _ => runs.len(),
+        };
+        let mut n_dropped = 0;
+        for of_chunk in runs[..n_runs].chunk_by(|a, b| a.location.chunk == b.location.chunk) {
+            n_dropped += of_chunk.iter().map(|run| u64::from(run.n)).sum::<u64>();
+            let (first, last) = (&of_chunk[0], &of_chunk[of_chunk.len() - 1]);
+            let behind = last.location.record + last.n;
+            done(first.location, behind - first.location.record);
+        }
+        self.n_gone += n_runs;
+        if self.n_gone * 2 >= self.runs.len() {
+            self.runs.drain(..self.n_gone);
+            self.n_gone = 0;
+        }
+        if let Some(first) = self.runs.get_mut(self.n_gone)
             && let n @ 1.. = position.saturating_sub(first.position)
         {
-            if n < u64::from(first.n) {
-                done(first.location, n as u32);
-                *first = first.within(position, u64::MAX);
-                break;
-            }
-            done(first.location, first.n);
-            self.runs.pop_front();
+            n_dropped += n;
+            done(first.location, n as u32);
+            *first = first.within(position, u64::MAX);
         }
         while self.foreign.first().is_some_and(|(of, _)| *of < position) {
             self.foreign.pop_first();
@@ -191,8 +225,9 @@ impl Queue {
         }
         // A queue that was long once must not stay so.
         if self.runs.is_empty() && self.runs.capacity() > 4096 {
-            self.runs = VecDeque::new();
+            self.runs = Vec::new();
         }
+        n_dropped
     }
 }
 
@@ -207,6 +242,7 @@ mod tests {
     fn alike(is_possible: bool, phase: u16) -> Alike {
         Alike {
             is_possible,
+            has_returned: true,
             phase,
             site: NO_SITE,
         }
@@ -252,16 +288,16 @@ mod tests {
             (3, 8, 17)
         );
         assert_eq!(found.len(), 3);
-        let mut n = 0;
-        queue.drop_before(7, |_, dropped| n += dropped);
-        assert_eq!(n, 7);
+        assert_eq!(queue.drop_before(7, |_, _| {}), 7);
         let front = queue.front().unwrap();
         assert_eq!(
             (front.position, front.location.record, front.n),
             (7, 12, 13)
         );
-        queue.drop_before(100, |_, dropped| n += dropped);
-        assert_eq!((n, queue.front()), (23, None));
+        let mut spans = Vec::new();
+        let n = queue.drop_before(100, |location, n| spans.push((location.record, n)));
+        assert_eq!((n, queue.front()), (16, None));
+        assert_eq!(spans, [(12, 21)]);
     }
 
     #[test]

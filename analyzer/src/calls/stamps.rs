@@ -93,6 +93,23 @@ impl StampLimits {
         begin <= enter && enter <= end && (leave == 0 || (enter <= leave && leave <= self.last))
     }
 
+    /// How many of some records, from the first, are of calls that have returned and began one after the other, all of whose
+    /// stamps these limits [allow](Self::allow).
+    #[inline]
+    pub(crate) fn n_in_order(&self, (begin, end): (u64, u64), records: &[Record]) -> usize {
+        let mut reached = begin.max(1);
+        let is_in_order = |record: &&Record| {
+            let (enter, leave) = (record.enter.get(), record.leave.get());
+            let before = std::mem::replace(&mut reached, enter);
+            before <= enter && enter <= leave && leave <= self.last
+        };
+        let n = records.iter().take_while(is_in_order).count();
+        match records[..n].last() {
+            Some(last) if last.enter.get() > end => 0,
+            _ => n,
+        }
+    }
+
     /// What is wrong with the stamps of a record, if anything is.
     pub(crate) fn contradiction(
         &self,

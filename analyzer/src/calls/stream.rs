@@ -52,6 +52,8 @@ pub(crate) struct Batch<'a> {
     /// Whether their stamps can be true. If not it is one record, which began at about
     /// [`guess_enter`].
     pub(crate) is_possible: bool,
+    /// How many of them, from the first, are known to be of calls that have returned and began one after the other.
+    pub(crate) n_in_order: usize,
     /// Set where a chunk begins with the first of them.
     pub(crate) chunk: Option<ChunkStart<'a>>,
 }
@@ -195,13 +197,18 @@ impl ThreadStream {
             limits.allow(self.enter_limits, record)
                 || limits.contradiction(self.enter_limits, record).is_none()
         };
-        let n = match until {
-            None => self.n_allowed(&records, limits),
-            Some(until) => records
-                .iter()
-                .enumerate()
-                .take_while(|(i, r)| is_allowed(r) && (*i == 0 || r.enter.get() < until))
-                .count(),
+        let (n, n_in_order) = match until {
+            None => {
+                let n_in_order = limits.n_in_order(self.enter_limits, &records);
+                let n = self.n_allowed(&records, n_in_order, limits);
+                (n, n_in_order)
+            }
+            Some(until) => {
+                let records = records.iter().enumerate();
+                let allowed = records
+                    .take_while(|(i, r)| is_allowed(r) && (*i == 0 || r.enter.get() < until));
+                (allowed.count(), 0)
+            }
         };
         let is_possible = n > 0;
         let records = records.first(n.max(1));
@@ -234,14 +241,14 @@ impl ThreadStream {
             records,
             location,
             is_possible,
+            n_in_order,
             chunk: start,
         })
     }
 
-    /// How many of some records have stamps that can be true, up to the first that has not.
-    fn n_allowed(&self, records: &[Record], limits: &StampLimits) -> usize {
+    /// How many of some records have stamps that can be true, up to the first that has not; so have the first `n`.
+    fn n_allowed(&self, records: &[Record], mut n: usize, limits: &StampLimits) -> usize {
         let within = self.enter_limits;
-        let mut n = 0;
         loop {
             let rest = records[n..].iter();
             n += rest.take_while(|r| limits.allow(within, r)).count();

@@ -33,6 +33,8 @@ pub(crate) struct RecordRun {
     pub(crate) n: u32,
     /// Whether their stamps can be true. If not it is one call.
     pub(crate) is_possible: bool,
+    /// Whether they have returned. If not it is one call.
+    pub(crate) has_returned: bool,
     /// Number of the phase in which they were called, of those of the process; 0: none.
     pub(crate) phase: u16,
     /// Number of the place from which they were made, or
@@ -53,9 +55,10 @@ impl RecordRun {
             self.location.record += before as u32;
             self.n -= before as u32;
         }
-        self.n = self
-            .n
-            .min((to - self.position).min(u64::from(u32::MAX)) as u32);
+        let n = to - self.position;
+        if u64::from(self.n) > n {
+            self.n = n as u32;
+        }
         self
     }
 }

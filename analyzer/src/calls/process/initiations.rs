@@ -76,7 +76,7 @@ impl Process<'_> {
             return None;
         }
         let call_order = CallOrder::Persistent(self.persistents[local].persistent);
-        let alike = self.alike(location, is_possible);
+        let alike = self.alike(location, is_possible, record.leave.get() != 0);
         let initiated = self.initiated(record, location, alike);
         let queue = self.touch(local, call_order);
         let number = queue.next;
