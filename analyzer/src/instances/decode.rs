@@ -28,7 +28,7 @@ use crate::instances::outcome::Outcome;
 use crate::messages::gather::Gatherer;
 use crate::messages::recurrence::RecurrenceKey;
 use crate::trace::call_sites::NO_SITE;
-use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
+use crate::trace::record_at::{CallOrder, CallPosition, RecordAt, RecordRun};
 use crate::trace::records::LastBlock;
 
 /// Consecutive positions of a call order, to which no further calls can be added.
@@ -389,7 +389,6 @@ impl Decoder {
     fn fill_columns(&mut self, block: &Block, sources: &[Option<MemberCalls<'_, '_>>]) {
         let n_rows = (block.to - block.from) as usize;
         let stride = stride(sources.len());
-        let has_phases = sources.iter().flatten().any(|s| s.process.phases.has_any());
         self.rows.clear();
         let nothing = Row {
             phase: NO_PHASE,
@@ -399,17 +398,6 @@ impl Decoder {
         // What is left of another block is overwritten wherever a call is, and not read
         // elsewhere.
         let n_cells = n_rows * stride;
-        let mut of_any = sources.iter().flatten();
-        let has_sites = of_any.any(|s| s.process.call_sites.has_any());
-        self.sites.clear();
-        if has_sites {
-            self.sites.resize(n_cells, NO_SITE);
-        }
-        let has_threads = (sources.iter().flatten()).any(|s| s.process.has_threads);
-        self.threads.clear();
-        if has_threads {
-            self.threads.resize(n_cells, 0);
-        }
         if self.enters.len() < n_cells {
             self.enters.resize(n_cells, Timestamp::from_ns(0));
             self.leaves.resize(n_cells, Timestamp::from_ns(0));
@@ -417,67 +405,70 @@ impl Decoder {
         if self.keeps_words && self.words.len() < n_cells {
             self.words.resize(n_cells, RecordWord::default());
         }
-        let keeps_words = self.keeps_words;
-        let (rows, words, sites) = (&mut self.rows[..], &mut self.words[..], &mut self.sites[..]);
-        let (enters, leaves) = (&mut self.enters[..], &mut self.leaves[..]);
+        let words = self.keeps_words.then_some(&mut self.words[..]);
+        let mut columns = Columns {
+            rows: &mut self.rows,
+            enters: &mut self.enters,
+            leaves: &mut self.leaves,
+            words,
+            stride,
+        };
         let mut n_calls = 0;
+        for (slot, source) in sources.iter().enumerate() {
+            if let Some(source) = source {
+                n_calls += columns.fill(slot, block, source);
+            }
+        }
+        self.fill_marks(block, sources);
+        // No slot has two calls at a position: as many as there are cells are one in each.
+        if n_calls == n_rows * sources.len() {
+            let n = sources.len() as u32;
+            self.rows.iter_mut().for_each(|row| row.n_calls = n);
+        } else {
+            self.count_calls(block, sources)
+        }
+    }
+
+    /// Notes from where, by which threads and in which phases the calls of a block were made, where that was recorded.
+    fn fill_marks(&mut self, block: &Block, sources: &[Option<MemberCalls<'_, '_>>]) {
+        let of_any = |is: fn(&Process<'_>) -> bool| sources.iter().flatten().any(|s| is(s.process));
+        let has_sites = of_any(|process| process.call_sites.has_any());
+        let has_threads = of_any(|process| process.has_threads);
+        let has_phases = of_any(|process| process.phases.has_any());
+        let stride = stride(sources.len());
+        let n_cells = self.rows.len() * stride;
+        self.sites.clear();
+        self.threads.clear();
+        if has_sites {
+            self.sites.resize(n_cells, NO_SITE);
+        }
+        if has_threads {
+            self.threads.resize(n_cells, 0);
+        }
+        if !has_sites && !has_threads && !has_phases {
+            return;
+        }
         for (slot, source) in sources.iter().enumerate() {
             let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
                 continue;
             };
-            let (clock, bounded) = (process.clock().for_many(), process.bounded_clock());
-            let mut last = LastBlock::default();
             for run in queue.within(block.from, block.to) {
-                let (first, n) = ((run.position - block.from) as usize, run.n as usize);
-                process.reader().each(&run, &mut last, |n_before, records| {
-                    let first = first + n_before;
-                    let rows = &mut rows[first..first + records.len()];
-                    if slot == 0 {
-                        for (row, record) in rows.iter_mut().zip(records) {
-                            (row.word, row.root) = (record.word(), record.root.get());
-                        }
-                    }
-                    let cell = first * stride + slot;
-                    let cells = [&mut enters[cell..], &mut leaves[cell..]];
-                    let are_alike = match bounded {
-                        Some(clock) if run.is_possible => {
-                            put_stamps(records, rows, cells, stride, |enter, leave| {
-                                [clock.global(enter), clock.global(leave)]
-                            })
-                        }
-                        _ => put_stamps(records, rows, cells, stride, |enter, leave| {
-                            clock.both(enter, leave)
-                        }),
-                    };
-                    if !are_alike {
-                        note_differences(rows, records);
-                    }
-                    if keeps_words {
-                        let words = words[first * stride..].chunks_exact_mut(stride);
-                        for (words, record) in words.zip(records) {
-                            words[slot] = record.word();
-                        }
-                    }
-                });
-                n_calls += n;
-                if !run.is_possible {
-                    let rows = &mut rows[first..first + n];
-                    rows.iter_mut().for_each(|row| row.is_irregular = true);
-                }
+                let first = (run.position - block.from) as usize;
+                let rows = first..first + run.n as usize;
                 if has_sites {
-                    for at in first..first + n {
-                        sites[at * stride + slot] = run.site;
+                    for at in rows.clone() {
+                        self.sites[at * stride + slot] = run.site;
                     }
                 }
                 if has_threads {
                     let thread = process.thread_of(run.location);
-                    for at in first..first + n {
+                    for at in rows.clone() {
                         self.threads[at * stride + slot] = thread;
                     }
                 }
                 if has_phases {
                     let level = process.phases.level(run.phase).map_or(NO_PHASE, i64::from);
-                    for row in &mut rows[first..first + n] {
+                    for row in &mut self.rows[rows] {
                         row.phase = if slot == 0 || row.phase == level {
                             level
                         } else {
@@ -486,13 +477,6 @@ impl Decoder {
                     }
                 }
             }
-        }
-        // No slot has two calls at a position: as many as there are cells are one in each.
-        if n_calls == n_rows * sources.len() {
-            let n = sources.len() as u32;
-            self.rows.iter_mut().for_each(|row| row.n_calls = n);
-        } else {
-            self.count_calls(block, sources)
         }
     }
 
@@ -752,38 +736,172 @@ impl Decoder {
     }
 }
 
-/// Puts enters and leaves of consecutive calls into columns in which the rows are so far apart. Gives whether they are the
-/// same calls as those of the first member, and all have returned: mostly they are.
-#[inline]
-fn put_stamps(
-    records: &[Record],
-    rows: &[Row],
-    [enters, leaves]: [&mut [Timestamp<Global>]; 2],
+/// The columns of a block while they are filled: a row of cells for each row.
+struct Columns<'d> {
+    rows: &'d mut [Row],
+    enters: &'d mut [Timestamp<Global>],
+    leaves: &'d mut [Timestamp<Global>],
+    /// `None`: they are not kept.
+    words: Option<&'d mut [RecordWord]>,
+    /// Distance between the rows of cells.
     stride: usize,
-    both: impl Fn(u64, u64) -> [Timestamp<Global>; 2],
-) -> bool {
-    // One length to check.
-    let leaves = &mut leaves[..enters.len()];
-    let (mut differing, mut first_leave) = (0, u64::MAX);
-    let mut at = 0;
-    for (row, record) in rows.iter().zip(records) {
-        let (enter, leave) = (record.enter.get(), record.leave.get());
-        let roots = record.root.get() ^ row.root;
-        let words = record.word().bits() ^ row.word.bits();
-        differing |= words | u64::from(roots.cast_unsigned());
-        first_leave = first_leave.min(leave);
-        [enters[at], leaves[at]] = both(enter, leave);
-        at += stride;
-    }
-    differing == 0 && first_leave > 0
 }
 
-/// Notes what differs in the calls of a process from those of the first member.
-#[cold]
-fn note_differences(rows: &mut [Row], records: &[Record]) {
-    for (row, record) in rows.iter_mut().zip(records) {
-        row.differing |= record.word().bits() ^ row.word.bits();
-        row.is_irregular |= record.root.get() != row.root || record.leave.get() == 0;
+impl Columns<'_> {
+    /// Takes the calls of a slot; gives how many there are.
+    fn fill(&mut self, slot: usize, block: &Block, source: &MemberCalls<'_, '_>) -> usize {
+        let (process, Some(queue)) = (source.process, source.queue) else {
+            return 0;
+        };
+        if slot == 0 {
+            each_call(block, process, queue, |at, record| {
+                let row = &mut self.rows[at];
+                (row.word, row.root) = (record.word(), record.root.get());
+            });
+        }
+        let (clock, bounded) = (process.clock(), process.bounded_clock());
+        let mut last = LastBlock::default();
+        let (mut n_calls, mut are_alike) = (0, true);
+        let mut from = block.from;
+        while from < block.to
+            && let Some(run) = queue.within(from, block.to).next()
+        {
+            let (first_record, records) = process.reader().around(run.location, &mut last);
+            let contiguous = Contiguous {
+                chunk: run.location.chunk,
+                first_record,
+                records,
+                are_bounded: bounded.is_some() && run.is_possible,
+            };
+            let runs = queue.within(from, block.to);
+            let put = match bounded {
+                Some(clock) if run.is_possible => {
+                    let both = |enter, leave| [clock.global(enter), clock.global(leave)];
+                    self.put_stamps(block.from, slot, runs, &contiguous, both)
+                }
+                _ => {
+                    let clock = clock.for_many();
+                    let both = |enter, leave| clock.both(enter, leave);
+                    self.put_stamps(block.from, slot, runs, &contiguous, both)
+                }
+            };
+            from = put.to;
+            n_calls += put.n_calls;
+            are_alike &= put.are_alike;
+        }
+        if !are_alike {
+            each_call(block, process, queue, |at, record| {
+                let row = &mut self.rows[at];
+                row.differing |= record.word().bits() ^ row.word.bits();
+                row.is_irregular |= record.root.get() != row.root;
+            });
+        }
+        if let Some(words) = &mut self.words {
+            each_call(block, process, queue, |at, record| {
+                words[at * self.stride + slot] = record.word();
+            });
+        }
+        n_calls
+    }
+
+    /// Puts enters and leaves of the calls of a slot into their rows, of which the first is at a position, up to a call whose
+    /// record is not among the contiguous ones.
+    // Apart: with less around it, more of it is in registers.
+    #[inline(never)]
+    fn put_stamps(
+        &mut self,
+        position: u64,
+        slot: usize,
+        runs: impl Iterator<Item = RecordRun>,
+        contiguous: &Contiguous<'_>,
+        both: impl Fn(u64, u64) -> [Timestamp<Global>; 2],
+    ) -> Put {
+        let stride = self.stride;
+        // One length to check.
+        let enters = &mut self.enters[..];
+        let leaves = &mut self.leaves[..enters.len()];
+        let (mut to, mut n_calls) = (position, 0);
+        let (mut words, mut roots) = (0, 0);
+        for run in runs {
+            let Some(records) = contiguous.of(&run) else {
+                break;
+            };
+            let first = (run.position - position) as usize;
+            let rows = &mut self.rows[first..][..records.len()];
+            let mut at = first * stride + slot;
+            for (row, record) in rows.iter().zip(records) {
+                words |= record.word().bits() ^ row.word.bits();
+                roots |= record.root.get() ^ row.root;
+                [enters[at], leaves[at]] = both(record.enter.get(), record.leave.get());
+                at += stride;
+            }
+            if !run.is_possible || !run.has_returned {
+                rows.iter_mut().for_each(|row| row.is_irregular = true);
+            }
+            n_calls += records.len();
+            to = run.position + records.len() as u64;
+            if records.len() < run.n as usize {
+                break;
+            }
+        }
+        Put {
+            to,
+            n_calls,
+            are_alike: words == 0 && roots == 0,
+        }
+    }
+}
+
+/// What was put into columns.
+struct Put {
+    /// The position behind the last call.
+    to: u64,
+    n_calls: usize,
+    /// Whether the calls are the same as those of the first member: mostly they are.
+    are_alike: bool,
+}
+
+/// Records that lie one behind the other in memory.
+struct Contiguous<'r> {
+    chunk: u32,
+    /// Index of the first of them in the chunk.
+    first_record: usize,
+    records: &'r [Record],
+    /// Whether only those whose stamps can be true are looked at.
+    are_bounded: bool,
+}
+
+impl<'r> Contiguous<'r> {
+    /// Those of a run, or of its begin; `None` if it does not begin among them.
+    #[inline]
+    fn of(&self, run: &RecordRun) -> Option<&'r [Record]> {
+        if run.location.chunk != self.chunk || self.are_bounded && !run.is_possible {
+            return None;
+        }
+        let at = (run.location.record as usize).wrapping_sub(self.first_record);
+        match self.records.get(at..)? {
+            [] => None,
+            records => Some(&records[..records.len().min(run.n as usize)]),
+        }
+    }
+}
+
+/// Passes the calls of a process in a block to `look`, each with the number of its row.
+#[inline]
+fn each_call(
+    block: &Block,
+    process: &Process<'_>,
+    queue: &Queue,
+    mut look: impl FnMut(usize, &Record),
+) {
+    let mut last = LastBlock::default();
+    for run in queue.within(block.from, block.to) {
+        let first = (run.position - block.from) as usize;
+        process.reader().each(&run, &mut last, |n_before, records| {
+            for (at, record) in (first + n_before..).zip(records) {
+                look(at, record);
+            }
+        });
     }
 }
 

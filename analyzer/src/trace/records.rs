@@ -106,20 +106,33 @@ impl<'a> RecordReader<'a> {
         last: &mut LastBlock,
         mut look: impl FnMut(usize, &[Record]),
     ) {
-        let all = &self.chunks[run.location.chunk as usize].records;
-        let (first, n) = (run.location.record as usize, run.n as usize);
+        let n = run.n as usize;
         let mut n_before = 0;
         while n_before < n {
-            let records = match all {
-                Records::InPlace(records) => &records[first + n_before..],
-                Records::Packed(packed) => {
-                    let (block, at) = packed.block_of(first + n_before);
-                    &last.block(self, (run.location.chunk, block))[at..]
-                }
-            };
+            let location = run.location.plus(n_before);
+            let (first, records) = self.around(location, last);
+            let records = &records[location.record as usize - first..];
             let records = &records[..records.len().min(n - n_before)];
             look(n_before, records);
             n_before += records.len();
+        }
+    }
+
+    /// The records that lie one behind the other in memory around a location: those of the chunk, or of a block of it; and the
+    /// index of the first of them in the chunk.
+    #[inline]
+    pub(crate) fn around<'s>(
+        &'s self,
+        location: RecordAt,
+        last: &'s mut LastBlock,
+    ) -> (usize, &'s [Record]) {
+        match &self.chunks[location.chunk as usize].records {
+            Records::InPlace(records) => (0, records),
+            Records::Packed(packed) => {
+                let (block, at) = packed.block_of(location.record as usize);
+                let records = last.block(self, (location.chunk, block));
+                (location.record as usize - at, records)
+            }
         }
     }
 
