@@ -1,6 +1,7 @@
 //! From the queues of all processes to complete instances.
 
 pub(crate) mod call_orders;
+pub(crate) mod columns;
 pub(crate) mod complete;
 pub(crate) mod decode;
 pub(crate) mod matching;

@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use collbench_clocks::timestamp::{Global, Timestamp};
-use collbench_formats::{CODE_FAILED, CommunicatorKind, Operation, Record, RecordWord};
+use collbench_formats::{CODE_FAILED, CommunicatorKind, Operation, RecordWord};
 use collbench_trees::shape::ShapeKey;
 
 use crate::calls::call::{Call, Candidate};
@@ -18,6 +18,7 @@ use crate::calls::process::Process;
 use crate::calls::queue::Queue;
 use crate::calls::time_in_mpi::TimeInMpi;
 use crate::communicators::Communicator;
+use crate::instances::columns::{Block, Columns, Row, stride};
 use crate::instances::complete::{
     CompleteInstance, Disagreement, Extent, Payloads, agree, is_open_fence,
 };
@@ -28,20 +29,8 @@ use crate::instances::outcome::Outcome;
 use crate::messages::gather::Gatherer;
 use crate::messages::recurrence::RecurrenceKey;
 use crate::trace::call_sites::NO_SITE;
-use crate::trace::record_at::{CallOrder, CallPosition, RecordAt, RecordRun};
+use crate::trace::record_at::{CallOrder, CallPosition, RecordAt};
 use crate::trace::records::LastBlock;
-
-/// Consecutive positions of a call order, to which no further calls can be added.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Block {
-    /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
-    pub(crate) communicator: usize,
-    pub(crate) call_order: CallOrder,
-    /// The first position.
-    pub(crate) from: u64,
-    /// The first position behind.
-    pub(crate) to: u64,
-}
 
 /// Positions of nonblocking calls that are ready to be decoded, ascending.
 #[derive(Debug, Clone)]
@@ -55,21 +44,6 @@ pub(crate) struct Settled {
 /// The phase of a row: its level, or one of these.
 const NO_PHASE: i64 = i64::MAX;
 const SEVERAL_PHASES: i64 = i64::MIN;
-
-/// What is found of a row while its calls are decoded.
-#[derive(Debug, Clone, Copy, Default)]
-struct Row {
-    /// Second word of the first member's record.
-    word: RecordWord,
-    root: i32,
-    n_calls: u32,
-    /// The phase of all calls so far.
-    phase: i64,
-    /// Bits in which the words differ.
-    differing: u64,
-    /// Whether a root differs, a call has not returned, or its times cannot be true.
-    is_irregular: bool,
-}
 
 /// Decodes blocks, with buffers that are reused.
 #[derive(Debug, Default)]
@@ -188,11 +162,6 @@ fn row_of(cells: &[u32], at: usize, n: usize) -> &[u32] {
         return &[];
     }
     &cells[at * stride(n)..][..n]
-}
-
-/// Distance between rows: not a power of two, so that a column does not map to a single cache set.
-fn stride(n_members: usize) -> usize {
-    n_members.next_multiple_of(8) + 8
 }
 
 impl Decoder {
@@ -733,175 +702,6 @@ impl Decoder {
             passes: &passes,
         }));
         self.gatherer.reuse(0, passes);
-    }
-}
-
-/// The columns of a block while they are filled: a row of cells for each row.
-struct Columns<'d> {
-    rows: &'d mut [Row],
-    enters: &'d mut [Timestamp<Global>],
-    leaves: &'d mut [Timestamp<Global>],
-    /// `None`: they are not kept.
-    words: Option<&'d mut [RecordWord]>,
-    /// Distance between the rows of cells.
-    stride: usize,
-}
-
-impl Columns<'_> {
-    /// Takes the calls of a slot; gives how many there are.
-    fn fill(&mut self, slot: usize, block: &Block, source: &MemberCalls<'_, '_>) -> usize {
-        let (process, Some(queue)) = (source.process, source.queue) else {
-            return 0;
-        };
-        if slot == 0 {
-            each_call(block, process, queue, |at, record| {
-                let row = &mut self.rows[at];
-                (row.word, row.root) = (record.word(), record.root.get());
-            });
-        }
-        let (clock, bounded) = (process.clock(), process.bounded_clock());
-        let mut last = LastBlock::default();
-        let (mut n_calls, mut are_alike) = (0, true);
-        let mut from = block.from;
-        while from < block.to
-            && let Some(run) = queue.within(from, block.to).next()
-        {
-            let (first_record, records) = process.reader().around(run.location, &mut last);
-            let contiguous = Contiguous {
-                chunk: run.location.chunk,
-                first_record,
-                records,
-                are_bounded: bounded.is_some() && run.is_possible,
-            };
-            let runs = queue.within(from, block.to);
-            let put = match bounded {
-                Some(clock) if run.is_possible => {
-                    let both = |enter, leave| [clock.global(enter), clock.global(leave)];
-                    self.put_stamps(block.from, slot, runs, &contiguous, both)
-                }
-                _ => {
-                    let clock = clock.for_many();
-                    let both = |enter, leave| clock.both(enter, leave);
-                    self.put_stamps(block.from, slot, runs, &contiguous, both)
-                }
-            };
-            from = put.to;
-            n_calls += put.n_calls;
-            are_alike &= put.are_alike;
-        }
-        if !are_alike {
-            each_call(block, process, queue, |at, record| {
-                let row = &mut self.rows[at];
-                row.differing |= record.word().bits() ^ row.word.bits();
-                row.is_irregular |= record.root.get() != row.root;
-            });
-        }
-        if let Some(words) = &mut self.words {
-            each_call(block, process, queue, |at, record| {
-                words[at * self.stride + slot] = record.word();
-            });
-        }
-        n_calls
-    }
-
-    /// Puts enters and leaves of the calls of a slot into their rows, of which the first is at a position, up to a call whose
-    /// record is not among the contiguous ones.
-    // Apart: with less around it, more of it is in registers.
-    #[inline(never)]
-    fn put_stamps(
-        &mut self,
-        position: u64,
-        slot: usize,
-        runs: impl Iterator<Item = RecordRun>,
-        contiguous: &Contiguous<'_>,
-        both: impl Fn(u64, u64) -> [Timestamp<Global>; 2],
-    ) -> Put {
-        let stride = self.stride;
-        // One length to check.
-        let enters = &mut self.enters[..];
-        let leaves = &mut self.leaves[..enters.len()];
-        let (mut to, mut n_calls) = (position, 0);
-        let (mut words, mut roots) = (0, 0);
-        for run in runs {
-            let Some(records) = contiguous.of(&run) else {
-                break;
-            };
-            let first = (run.position - position) as usize;
-            let rows = &mut self.rows[first..][..records.len()];
-            let mut at = first * stride + slot;
-            for (row, record) in rows.iter().zip(records) {
-                words |= record.word().bits() ^ row.word.bits();
-                roots |= record.root.get() ^ row.root;
-                [enters[at], leaves[at]] = both(record.enter.get(), record.leave.get());
-                at += stride;
-            }
-            if !run.is_possible || !run.has_returned {
-                rows.iter_mut().for_each(|row| row.is_irregular = true);
-            }
-            n_calls += records.len();
-            to = run.position + records.len() as u64;
-            if records.len() < run.n as usize {
-                break;
-            }
-        }
-        Put {
-            to,
-            n_calls,
-            are_alike: words == 0 && roots == 0,
-        }
-    }
-}
-
-/// What was put into columns.
-struct Put {
-    /// The position behind the last call.
-    to: u64,
-    n_calls: usize,
-    /// Whether the calls are the same as those of the first member: mostly they are.
-    are_alike: bool,
-}
-
-/// Records that lie one behind the other in memory.
-struct Contiguous<'r> {
-    chunk: u32,
-    /// Index of the first of them in the chunk.
-    first_record: usize,
-    records: &'r [Record],
-    /// Whether only those whose stamps can be true are looked at.
-    are_bounded: bool,
-}
-
-impl<'r> Contiguous<'r> {
-    /// Those of a run, or of its begin; `None` if it does not begin among them.
-    #[inline]
-    fn of(&self, run: &RecordRun) -> Option<&'r [Record]> {
-        if run.location.chunk != self.chunk || self.are_bounded && !run.is_possible {
-            return None;
-        }
-        let at = (run.location.record as usize).wrapping_sub(self.first_record);
-        match self.records.get(at..)? {
-            [] => None,
-            records => Some(&records[..records.len().min(run.n as usize)]),
-        }
-    }
-}
-
-/// Passes the calls of a process in a block to `look`, each with the number of its row.
-#[inline]
-fn each_call(
-    block: &Block,
-    process: &Process<'_>,
-    queue: &Queue,
-    mut look: impl FnMut(usize, &Record),
-) {
-    let mut last = LastBlock::default();
-    for run in queue.within(block.from, block.to) {
-        let first = (run.position - block.from) as usize;
-        process.reader().each(&run, &mut last, |n_before, records| {
-            for (at, record) in (first + n_before..).zip(records) {
-                look(at, record);
-            }
-        });
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::calls::context::MatchContext;
 use crate::calls::process::Process;
-use crate::instances::decode::{Block, Decoder, Settled, block_length};
+use crate::instances::columns::Block;
+use crate::instances::decode::{Decoder, Settled, block_length};
 use crate::instances::member_calls::MemberCalls;
 use crate::instances::outcome::Outcome;
 use crate::trace::record_at::CallOrder;
