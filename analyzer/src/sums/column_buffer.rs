@@ -210,6 +210,7 @@ impl ColumnBuffer {
     fn flush_stretch(&mut self, communicator: &Communicator, processes: &mut [ProcessTally]) {
         if self.stretch.n_instances > 0 {
             let n_slots = communicator.members.len();
+            let number = number_of_bin(self.from_ns, self.doublings) as u32;
             for (slot, member) in communicator.members.iter().enumerate() {
                 let process = &mut processes[member.process];
                 let stretch = self.stretch.of_slot(slot);
@@ -217,7 +218,7 @@ impl ColumnBuffer {
                     add_ns(&mut process.call_ns, stretch.call_ns);
                     process
                         .activity
-                        .add_stretch(self.from_ns, self.doublings, stretch);
+                        .add_stretch(number, self.doublings, stretch);
                 }
             }
             self.stretch.clear(n_slots);

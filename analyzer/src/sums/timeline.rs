@@ -109,11 +109,9 @@ impl ActivityOverTime {
         }
     }
 
-    /// Adds what a process did in the stretch that begins at `from_ns`, where stretches are the
-    /// shortest, doubled so often.
-    pub(crate) fn add_stretch(&mut self, from_ns: i64, doublings: u32, stretch: Stretch) {
-        self.0.widen(doublings);
-        self.0.at(from_ns).merge(stretch);
+    /// Adds what a process did in the stretch with this number, where stretches are the shortest, doubled so often.
+    pub(crate) fn add_stretch(&mut self, number: u32, doublings: u32, stretch: Stretch) {
+        self.0.numbered(number, doublings).merge(stretch);
     }
 
     /// Adds what another part of the same process's calls came to.

@@ -76,26 +76,44 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
             bin = number_of_bin(time_ns, self.doublings);
         }
         let (from_ns, number) = (bin * self.bin_ns(), bin as u32);
-        let next = self.current.place + 1;
-        let place = match self.met.get(next) {
-            Some((bin, _)) if *bin == number => next,
-            None if self.met.last().is_some_and(|(bin, _)| *bin < number) => {
+        self.current = Current {
+            from_ns,
+            until_ns: from_ns.saturating_add(self.bin_ns()),
+            place: self.place_of(number),
+        };
+    }
+
+    /// Place of the interval with an index, which is made if there is none.
+    fn place_of(&mut self, number: u32) -> usize {
+        // That is it where every interval since the first has sums.
+        let first = self.met.first();
+        let likely = first.map_or(0, |(first, _)| number.saturating_sub(*first));
+        match self.met.get(likely as usize) {
+            Some((bin, _)) if *bin == number => likely as usize,
+            None if self.met.last().is_none_or(|(bin, _)| *bin < number) => {
                 self.met.push((number, T::default()));
-                next
+                self.met.len() - 1
             }
             _ => match self.met.binary_search_by_key(&number, |(bin, _)| *bin) {
                 Ok(place) => place,
                 Err(place) => {
+                    self.current = Current::default();
                     self.met.insert(place, (number, T::default()));
                     place
                 }
             },
-        };
-        self.current = Current {
-            from_ns,
-            until_ns: from_ns.saturating_add(self.bin_ns()),
-            place,
-        };
+        }
+    }
+
+    /// The sums of the interval with an index, of those of the shortest length doubled so often.
+    pub fn numbered(&mut self, number: u32, doublings: u32) -> &mut T {
+        self.widen(doublings);
+        let number = number.checked_shr(self.doublings - doublings).unwrap_or(0);
+        if number >= MOST {
+            return self.at(i64::from(number).saturating_mul(self.bin_ns()));
+        }
+        let place = self.place_of(number);
+        &mut self.met[place].1
     }
 
     /// Merges neighbours until the intervals have this length; they never become shorter.
@@ -201,6 +219,18 @@ mod tests {
     fn the_largest_time_there_is_has_a_bin() {
         let mut bins = counted(&[0, i64::MAX, i64::MIN]);
         assert!(bins.at(i64::MAX).0 == 1 && bins.at(0).0 == 2);
+    }
+
+    #[test]
+    fn an_index_stands_for_the_times_of_its_interval() {
+        let mut bins = counted(&[0, 5_000, 6_000]);
+        bins.at(5_000);
+        bins.numbered(2, 0).0 += 1;
+        bins.numbered(9, 0).0 += 1;
+        bins.at(2_000).0 += 1;
+        bins.numbered(3, 1).0 += 1;
+        let expected = counted(&[0, 2_000, 2_000, 5_000, 6_000, 6_000, 9_000]);
+        assert_eq!(all(&bins), all(&expected));
     }
 
     proptest! {
