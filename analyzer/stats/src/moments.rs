@@ -14,11 +14,31 @@ pub struct Moments {
     squares: u128,
 }
 
-/// A time in ns, in 32 or 64 bits; few times need more than 32.
-pub trait Sample: Copy + Ord + Into<i64> {}
+/// Of few times shorter than this neither the sum nor the sum of squares overflows 64 bits.
+pub(crate) const LONG_NS: i64 = 1 << 27;
 
-impl Sample for i32 {}
-impl Sample for i64 {}
+/// A time in ns, in 32 or 64 bits; few times need more than 32.
+pub trait Sample: Copy + Ord + Into<i64> {
+    /// Whether all are within a range; `false` may be a mistake.
+    fn are_within(samples: &[Self], range: [i64; 2]) -> bool;
+}
+
+impl Sample for i32 {
+    fn are_within(samples: &[Self], range: [i64; 2]) -> bool {
+        let [Ok(min @ 0..), Ok(max)] = range.map(i32::try_from) else {
+            return false;
+        };
+        // The sign of a difference, as vector instructions compute several at a time.
+        let outside = |&sample: &i32| sample | sample.wrapping_sub(min) | max.wrapping_sub(sample);
+        samples.iter().fold(0, |any, sample| any | outside(sample)) >= 0
+    }
+}
+
+impl Sample for i64 {
+    fn are_within(_: &[Self], _: [i64; 2]) -> bool {
+        false
+    }
+}
 
 impl Moments {
     /// Moments of `n` times with this sum (ns) and sum of squares (ns^2).
@@ -34,20 +54,19 @@ impl Moments {
     pub(crate) fn of<T: Sample>(samples: &[T], min: i64, max: i64) -> Self {
         /// Number of times that are summed before the sums are widened.
         const TOGETHER: usize = 256;
-        let are_within = |bits: u32| min > -(1 << bits) && max < 1 << bits;
         let mut all = Self::default();
         for part in samples.chunks(TOGETHER) {
             let n = part.len() as u64;
             let each = || part.iter().map(|&sample| -> i64 { sample.into() });
             // The sum of few short times does not overflow.
-            all.merge(&if min >= 0 && max < 1 << 27 {
+            all.merge(&if min >= 0 && max < LONG_NS {
                 // Of 32 bits, so that vector instructions multiply.
                 let (total, squares) = each().fold((0, 0), |(total, squares), sample| {
                     let short = u64::from(sample as u32);
                     (total + short, squares + short * short)
                 });
                 Self::of_sums(n, total.into(), squares.into())
-            } else if are_within(27) {
+            } else if min > -LONG_NS && max < LONG_NS {
                 let squares: i64 = each().map(|sample| sample * sample).sum();
                 Self::of_sums(n, each().sum::<i64>().into(), squares as u128)
             } else {

@@ -50,6 +50,21 @@ impl BucketCounts {
         }
     }
 
+    /// Adds 1 to the counts at these indexes, which must exist.
+    pub(super) fn count(&mut self, places: &[u32]) {
+        let (fours, rest) = places.as_chunks::<4>();
+        match self {
+            Self::Short(counts) => {
+                let mut count = |at: u32| counts[at as usize] += 1;
+                fours
+                    .iter()
+                    .for_each(|four| four.iter().for_each(|&at| count(at)));
+                rest.iter().for_each(|&at| count(at));
+            }
+            Self::Long(_) => self.add(places.iter().copied(), 1),
+        }
+    }
+
     /// Adds `n` to the counts at these indexes, which must exist.
     #[inline]
     pub(super) fn add(&mut self, places: impl Iterator<Item = u32>, n: u32) {

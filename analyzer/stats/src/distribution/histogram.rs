@@ -2,7 +2,7 @@
 
 use crate::distribution::bucket_counts::BucketCounts;
 use crate::distribution::precision::Precision;
-use crate::moments::{Moments, Sample};
+use crate::moments::{LONG_NS, Moments, Sample};
 
 /// Moments, minimum, maximum and bucket counts of samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,9 @@ impl Histogram {
 
     /// Counts samples; returns their sum.
     pub(super) fn add<T: Sample>(&mut self, samples: &[T]) -> i64 {
-        let Some([min, max]) = range(samples) else {
+        let known = self.range();
+        let is_known = known[1] < LONG_NS && T::are_within(samples, known);
+        let Some([min, max]) = is_known.then_some(known).or_else(|| range(samples)) else {
             return 0;
         };
         let moments = Moments::of(samples, min, max);
@@ -105,7 +107,7 @@ impl Histogram {
             let mut buckets = [0; 64];
             for part in samples.chunks(buckets.len()) {
                 precision.buckets_of_short(part, first.cast_unsigned(), &mut buckets);
-                self.counts.add(buckets[..part.len()].iter().copied(), 1);
+                self.counts.count(&buckets[..part.len()]);
             }
         } else {
             let buckets = samples

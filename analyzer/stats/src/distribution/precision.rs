@@ -79,14 +79,16 @@ impl Precision {
     // per sample, 2.3 ns without this function.
     #[inline]
     pub(super) fn buckets_of_short<T: Sample>(self, samples: &[T], from: u32, buckets: &mut [u32]) {
-        const FRACTION_BITS: u32 = 52;
+        const FRACTION_BITS: u32 = f32::MANTISSA_DIGITS - 1;
         let bits = self.bits();
         // The bucket of 2^bits, the first that is computed this way.
-        let first = (1023 + bits) << bits;
+        let first = (127 + bits) << bits;
         let offset = (1_u32 << bits).wrapping_sub(first).wrapping_sub(from);
         for (bucket, &sample) in buckets.iter_mut().zip(samples) {
             let magnitude = Into::<i64>::into(sample) as u32;
-            let leading = (f64::from(magnitude as i32).to_bits() >> (FRACTION_BITS - bits)) as u32;
+            // Without the first bit for which there is no room: so it is not rounded up.
+            let to_round_down = magnitude & !(magnitude >> f32::MANTISSA_DIGITS);
+            let leading = (to_round_down as i32 as f32).to_bits() >> (FRACTION_BITS - bits);
             *bucket = if magnitude < 1 << bits {
                 magnitude.wrapping_sub(from)
             } else {

@@ -43,35 +43,25 @@ impl SampleList {
 
     /// Adds samples, at most some thousand; returns their sum.
     pub(super) fn extend<T: Sample>(&mut self, samples: &[T]) -> i64 {
-        // The sum of so few short samples is exact; a sample beyond 32 bits shows in the upper
-        // half.
-        let (mut total, mut upper) = (0i64, 0u64);
-        for &sample in samples {
-            let sample: i64 = sample.into();
-            total = total.wrapping_add(sample);
-            upper |= sample.wrapping_sub(i32::MIN.into()).cast_unsigned();
-        }
-        upper >>= 32;
-        if let Self::Short(list) = self
-            && upper == 0
-        {
+        // The sum of so few short samples is exact; one that is negative or beyond 32 bits shows in the upper bits.
+        let (mut total, mut all) = (0i64, 0i64);
+        if let Self::Short(list) = self {
+            let n = list.len();
             make_room(list, samples.len());
-            list.extend(
-                samples
-                    .iter()
-                    .map(|&sample| Into::<i64>::into(sample) as i32),
-            );
-        } else {
-            let list = self.long();
-            make_room(list, samples.len());
-            list.extend(samples.iter().map(|&sample| -> i64 { sample.into() }));
+            list.extend(samples.iter().map(|&sample| {
+                let sample: i64 = sample.into();
+                total = total.wrapping_add(sample);
+                all |= sample;
+                sample as i32
+            }));
+            if i32::try_from(all).is_ok_and(|all| all >= 0) {
+                return total;
+            }
+            list.truncate(n);
         }
-        if upper == 0 {
-            total
-        } else {
-            let each = samples.iter().map(|&sample| -> i64 { sample.into() });
-            saturate(each.map(i128::from).sum())
-        }
+        let each = samples.iter().map(|&sample| -> i64 { sample.into() });
+        each.clone().for_each(|sample| self.push(sample));
+        saturate(each.map(i128::from).sum())
     }
 
     fn long(&mut self) -> &mut Vec<i64> {
