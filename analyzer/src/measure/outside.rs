@@ -284,6 +284,11 @@ impl Figures {
         if hosts.len() > times.len() {
             self.measure_inside_hosts(instance, hosts);
         }
+        let has_orders = matches!(&times[..], [slots] if slots.len() > 1);
+        if has_orders {
+            let within = instance.extent.first_enter..=instance.extent.last_enter;
+            self.arrival.sort(instance.enters, within);
+        }
         for slots in times {
             self.measure_geometry(instance, slots);
             self.measure_waits(instance, slots, times.len());
@@ -309,9 +314,7 @@ impl Figures {
             }
             self.held_up = held_up;
         }
-        if let [slots] = &times[..]
-            && slots.len() > 1
-        {
+        if has_orders {
             self.measure_orders(instance, resolution);
         }
     }
@@ -489,19 +492,23 @@ impl Figures {
     ) {
         // Alone in its part, a process has nobody to be compared with.
         let has_all = slots.len() == instance.n_calls();
+        let latest_of = |slot| Latest {
+            enter: instance.extent.last_enter,
+            slot,
+        };
         let release = match slots.len() {
             1 if n_parts > 1 => None,
-            _ if has_all => last_of_all(instance, |_| true),
+            2.. if has_all && n_parts == 1 => self.arrival.last_ones().next().map(latest_of),
             _ => latest(instance, slots.iter().copied()),
         };
         match release.filter(|_| has_all && instance.overlaps.is_none()) {
             Some(release) if self.core.is_some_and(|core| core >= 0) => {
                 self.waits_are_lags = true;
                 self.waits.clone_from(&self.lags);
-                let releasers = self.releasers.iter_mut().zip(&self.waits);
-                for (releaser, _) in releasers.filter(|(_, wait)| **wait > 0) {
-                    *releaser = release.slot as u32;
-                }
+                self.releasers.fill(release.slot as u32);
+                self.releasers[release.slot] = NOBODY;
+                let last = self.arrival.last_ones();
+                last.for_each(|slot| self.releasers[slot] = NOBODY);
             }
             Some(release) => self.all_wait_for(instance, release),
             None => {
@@ -547,8 +554,10 @@ impl Figures {
         let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
         if !is_inter && slots.len() == instance.n_calls() && instance.payloads.is_same() {
             // All others contribute. If none of them arrived last, the root did, and did not wait.
-            if let Some(release) = last_of_all(instance, |slot| slot != root) {
-                self.wait_for(instance, root, Some(release));
+            let enter = instance.extent.last_enter;
+            let last = self.arrival.last_ones().find(|&slot| slot != root);
+            if let Some(slot) = last {
+                self.wait_for(instance, root, Some(Latest { enter, slot }));
             }
         } else if slots.contains(&root) {
             let contributes = |slot: &usize| {
@@ -735,39 +744,31 @@ impl Figures {
         }
     }
 
-    /// Orders of arrival and departure, all processes having a common time.
+    /// The order of departure, all processes having a common time, and which positions in it and in that of arrival are
+    /// resolved.
     fn measure_orders(&mut self, instance: &CompleteInstance<'_>, resolution: &Resolution) {
         let n = instance.n_calls();
+        let extent = &instance.extent;
         let apart = Apart::of(instance.communicator, resolution);
-        let Extent {
-            first_enter,
-            last_enter,
-            first_leave,
-            last_leave,
-        } = instance.extent;
-        self.arrival.sort(instance.enters, first_enter..=last_enter);
+        let known = |slot: u32| (slot != NOBODY).then_some(slot as usize);
         let order = &self.arrival;
-        if apart.is_resolved(order, n - 1) {
-            self.last = Some(order.slots[n - 1] as usize);
-            self.excess = order.times[n - 1] - order.times[n - 2];
-        } else {
-            self.is_last_likely = apart.is_likely(order, n - 1);
-        }
-        if apart.is_resolved(order, 0) {
-            self.first = Some(order.slots[0] as usize);
-        }
         apart.resolved(order, &mut self.arrivals);
-        self.departure
-            .sort(instance.leaves, first_leave..=last_leave);
+        self.last = known(self.arrivals[n - 1]);
+        match self.last {
+            Some(_) => self.excess = order.times[n - 1] - order.times[n - 2],
+            None => self.is_last_likely = apart.is_likely(order, n - 1),
+        }
+        self.first = known(self.arrivals[0]);
+        let within = extent.first_leave..=extent.last_leave;
+        self.departure.sort(instance.leaves, within);
         let order = &self.departure;
-        if apart.is_resolved(order, 0) {
-            self.first_departure = Some(order.slots[0] as usize);
-        } else {
+        apart.resolved(order, &mut self.departures);
+        self.first_departure = known(self.departures[0]);
+        if self.first_departure.is_none() {
             self.is_first_departure_likely = apart.is_likely(order, 0);
         }
-        apart.resolved(order, &mut self.departures);
         if self.core.is_some() {
-            let leaves = order.times.iter().map(|leave| leave - last_enter);
+            let leaves = order.times.iter().map(|leave| leave - extent.last_enter);
             self.departures_after_last.extend(leaves);
         }
     }
@@ -790,17 +791,6 @@ fn depends_on_the_way(instance: &CompleteInstance<'_>) -> bool {
 /// Whether the payload of a slot is known to be nothing.
 fn sends_nothing(instance: &CompleteInstance<'_>, slot: usize) -> bool {
     instance.payloads.of(slot) == Some(0)
-}
-
-/// The last to enter of all, if it is among these: the last slot of several.
-fn last_of_all(
-    instance: &CompleteInstance<'_>,
-    is_wanted: impl Fn(usize) -> bool,
-) -> Option<Latest> {
-    let enter = instance.extent.last_enter;
-    let mut from_behind = instance.enters.iter().enumerate().rev();
-    let (slot, _) = from_behind.find(|(slot, stamp)| stamp.ns() == enter && is_wanted(*slot))?;
-    Some(Latest { enter, slot })
 }
 
 fn latest(instance: &CompleteInstance<'_>, slots: impl Iterator<Item = usize>) -> Option<Latest> {

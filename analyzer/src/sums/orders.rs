@@ -74,37 +74,48 @@ impl OrderCounts {
     }
 
     /// Counts processes in an order: at each position a slot, or `NOBODY`, and `rows` the process of each
-    /// slot.
-    pub fn add_all(&mut self, order: &[u32], rows: &[usize]) {
-        let n_columns = self.n_columns;
-        if self.is_by_position() {
-            let (order, rest) = order.split_at(order.len().min(n_columns));
-            self.add_in_columns(order, rows, |position| position);
-            self.add_in_columns(rest, rows, |_| n_columns - 1);
-        } else {
+    /// slot; `None`: the slots are the processes.
+    pub fn add_all(&mut self, order: &[u32], rows: Option<&[usize]>) {
+        // `NOBODY` has no row.
+        match rows {
+            None => self.add_rows(order, |slot| slot as usize),
+            Some(rows) => self.add_rows(order, |slot| {
+                rows.get(slot as usize).copied().unwrap_or(usize::MAX)
+            }),
+        }
+    }
+
+    /// Counts processes in an order: at each position a slot, whose process is not below `n` where it is nobody.
+    fn add_rows(&mut self, order: &[u32], row_of: impl Fn(u32) -> usize) {
+        self.make_room(order.len());
+        let (n, n_columns) = (self.n, self.n_columns);
+        let rows = order.iter().map(|&slot| row_of(slot));
+        if !self.is_by_position() {
             let mut tenth = 0;
-            self.add_in_columns(order, rows, |position| {
+            self.add_places(rows.enumerate().map(|(position, row)| {
                 // Instead of a division for each.
                 while tenth < DECILES - 1 && (tenth + 1) * order.len() <= position * DECILES {
                     tenth += 1;
                 }
-                tenth
-            });
+                (tenth, row)
+            }));
+        } else if self.table.is_empty() || order.len() > n_columns {
+            let columns = (0..).map(|position: usize| position.min(n_columns.saturating_sub(1)));
+            self.add_places(columns.zip(rows));
+        } else {
+            for (counts, row) in self.table.chunks_exact_mut(n).zip(rows) {
+                if let Some(count) = counts.get_mut(row) {
+                    *count += 1;
+                }
+            }
         }
     }
 
-    fn add_in_columns(
-        &mut self,
-        order: &[u32],
-        rows: &[usize],
-        mut column_of: impl FnMut(usize) -> usize,
-    ) {
-        self.make_room(order.len());
+    /// Counts columns and rows; those without a row are left out.
+    fn add_places(&mut self, places: impl Iterator<Item = (usize, usize)>) {
         let n = self.n;
-        // `NOBODY` has no row.
-        let places = order.iter().enumerate().filter_map(|(position, &slot)| {
-            Some(column_of(position) * n + rows.get(slot as usize)?)
-        });
+        let known = places.filter(|&(_, row)| row < n);
+        let places = known.map(|(column, row)| column * n + row);
         if self.table.is_empty() {
             // A table has fewer places than a u32 has values.
             self.listed.extend(places.map(|place| place as u32));
@@ -197,7 +208,7 @@ mod tests {
         for &(row, position) in met {
             let mut order = vec![NOBODY; n_present];
             order[position] = 0;
-            counts.add_all(&order, &[row]);
+            counts.add_all(&order, Some(&[row]));
         }
     }
 
@@ -233,7 +244,7 @@ mod tests {
         add_each(&mut counts, &[(7, 299), (7, 30)], 300);
         let mut order = [NOBODY; 300];
         (order[29], order[60]) = (0, 1);
-        counts.add_all(&order, &[7, 8]);
+        counts.add_all(&order, Some(&[7, 8]));
         assert_eq!(counts.rows()[7], [1, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(counts.rows()[8], [0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     }

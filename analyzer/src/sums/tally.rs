@@ -88,19 +88,23 @@ struct OperationScratch {
 /// on a few communicators.
 #[derive(Debug, Default)]
 struct OperationCache {
-    cells: [Option<(OperationKey, usize)>; 8],
+    cells: [Option<(OperationKey, usize)>; 16],
 }
 
 impl OperationCache {
     fn cell(key: &OperationKey) -> usize {
+        let bits = match key.class {
+            ByteClass::PowerOfTwo(bits) => bits as usize,
+            ByteClass::Zero | ByteClass::Unknown => 0,
+        };
         let entry = key.entry.unwrap_or(0);
-        (entry.wrapping_mul(5) ^ key.operation as usize) % 8
+        (entry.wrapping_mul(5) ^ key.operation as usize ^ bits) % 16
     }
 
     #[inline]
     fn number(&self, key: &OperationKey) -> Option<usize> {
-        let (cache, number) = self.cells[Self::cell(key)]?;
-        (cache == *key).then_some(number)
+        let (known, number) = self.cells[Self::cell(key)].as_ref()?;
+        (known == key).then_some(*number)
     }
 }
 
@@ -231,7 +235,7 @@ impl<'a> Tally<'a> {
     fn take_wanted(
         &mut self,
         instance: &CompleteInstance<'_>,
-        key: OperationKey,
+        mut key: OperationKey,
         shown_at: ShownAt<'_>,
     ) {
         let Scratch {
@@ -242,7 +246,7 @@ impl<'a> Tally<'a> {
         let shape = (instance.messages.as_ref())
             .map(|messages| messages.shape(|| shapes.of(instance, messages)));
         let mut is_contradicted = false;
-        let algorithm = match instance.reported {
+        key.algorithm = match instance.reported {
             None => shape.as_ref().and_then(|shape| shape.algorithm()),
             Some(reported) => {
                 let names = &self.context.run.names;
@@ -251,18 +255,13 @@ impl<'a> Tally<'a> {
                 called.algorithm
             }
         };
-        let tree = instance.passes.first().map(|pass| pass.tree);
-        let key = OperationKey {
-            algorithm,
-            tree,
-            ..key
-        };
+        key.tree = instance.passes.first().map(|pass| pass.tree);
         let number = self.number_of(&key);
         let mut figures = self.scratch.figures.take().unwrap_or_default();
         figures.measure(instance, &self.context.resolution);
         let measured = Measured {
             instance,
-            key,
+            key: &key,
             number,
             shown_at,
             figures: &figures,

@@ -159,10 +159,12 @@ impl InstanceTimes {
         is_selected: impl Fn(u32) -> bool,
     ) -> Self {
         let members = &instance.communicator.members;
-        let slots = 0..instance.n_calls();
-        let slots = slots
-            .filter(|&slot| figures.last == Some(slot) || is_selected(members[slot].world_rank));
-        let slots: Vec<usize> = slots.collect();
+        let mut slots: Vec<usize> = Vec::with_capacity(instance.n_calls());
+        slots.extend(
+            (0..instance.n_calls()).filter(|&slot| {
+                figures.last == Some(slot) || is_selected(members[slot].world_rank)
+            }),
+        );
         // Ascending, since the slots are.
         let has_all = slots.len() == instance.n_calls();
         let index_of = |slot: usize| {

@@ -49,9 +49,7 @@ impl LateTogether {
         (enters, slots): (&[i64], &[u32]),
         position_of: impl Fn(usize) -> usize,
     ) -> Self {
-        let gaps = enters.windows(2).map(|pair| pair[1] - pair[0]);
-        let longest = (1..).zip(gaps).max_by_key(|&(_, gap)| gap);
-        let Some(((n_others, by_ns), last)) = longest.zip(enters.last()) else {
+        let Some(((n_others, by_ns), last)) = longest_gap(enters).zip(enters.last()) else {
             return Self::default();
         };
         let late = slots[n_others..].iter();
@@ -64,6 +62,12 @@ impl LateTogether {
             spread_ns: last - enters[0],
         }
     }
+}
+
+/// Of the longest gaps between enters, in their order, the last: how many are before it, and how long it is, ns.
+pub(crate) fn longest_gap(enters: &[i64]) -> Option<(usize, i64)> {
+    let gaps = enters.windows(2).map(|pair| pair[1] - pair[0]);
+    (1..).zip(gaps).max_by_key(|&(_, gap)| gap)
 }
 
 /// The few instances of an operation that took longest; among equals the last.

@@ -12,7 +12,7 @@ use crate::measure::outside::Figures;
 use crate::sums::graphs::figures::Measuring;
 use crate::sums::instances::instance_times::{Costliness, InstanceTimes};
 use crate::sums::instances::operation_key::OperationKey;
-use crate::sums::instances::outliers::{LateTogether, LongInstance};
+use crate::sums::instances::outliers::{LateTogether, LongInstance, longest_gap};
 use crate::sums::late_arrivals::LateArrival;
 use crate::sums::lateness::Lateness;
 use crate::sums::sections::OperationSection;
@@ -21,7 +21,7 @@ use crate::sums::shown_at::ShownAt;
 /// A complete instance with its figures, and where they are added up.
 pub(super) struct Measured<'m, 'i> {
     pub(super) instance: &'m CompleteInstance<'i>,
-    pub(super) key: OperationKey,
+    pub(super) key: &'m OperationKey,
     /// Number of its operation.
     pub(super) number: usize,
     pub(super) shown_at: ShownAt<'m>,
@@ -57,23 +57,20 @@ impl Measured<'_, '_> {
         if communicator.times.len() > 1 {
             return alone;
         }
-        let late = LateTogether::of(self.figures.enters_in_order(), |slot| slot);
+        let (enters, slots) = self.figures.enters_in_order();
+        let n_others = longest_gap(enters).map_or(0, |(n_others, _)| n_others);
+        let late = slots[n_others..].iter().map(|&slot| slot as usize);
+        if n_others == 0 || 2 * late.len() > slots.len() {
+            return alone;
+        }
         let host_of = |slot: usize| communicator.members[slot].host;
-        let are_few = 2 * late.positions.len() <= self.instance.n_calls();
-        if are_few && late.positions.contains(&last) {
-            TogetherWithLast {
-                n: late.positions.len() as u32,
-                excess_ns: late.behind_ns,
-                is_on_one_host: late
-                    .positions
-                    .iter()
-                    .all(|&slot| host_of(slot) == host_of(last)),
-                positions: (late.positions.iter())
-                    .try_fold(0, |bits, &slot| Some(bits | bit(slot)?))
-                    .unwrap_or(0),
-            }
-        } else {
-            alone
+        TogetherWithLast {
+            n: late.len() as u32,
+            excess_ns: enters[enters.len() - 1] - enters[n_others - 1],
+            is_on_one_host: late.clone().all(|slot| host_of(slot) == host_of(last)),
+            positions: (late.clone())
+                .try_fold(0, |bits, slot| Some(bits | bit(slot)?))
+                .unwrap_or(0),
         }
     }
 }
@@ -142,7 +139,7 @@ impl Tally<'_> {
                     scratch.slots_on_path(instance, shape, &self.context.resolution)
                 });
                 let found = (*figures, &on_path[..]);
-                InstanceTimes::of(instance, found, of.key, costliness, is_selected)
+                InstanceTimes::of(instance, found, *of.key, costliness, is_selected)
             };
             made.get_or_insert_with(new).clone()
         };
@@ -209,7 +206,9 @@ impl Tally<'_> {
         }
         tally.last_likely += u64::from(figures.is_last_likely);
         tally.first_likely += u64::from(figures.is_first_departure_likely);
-        let rows = &shown_at.positions;
+        let operation = &self.scratch.operations[of.number];
+        let is_in_order = operation.in_order == Some(instance.communicator_index);
+        let rows = (!is_in_order).then_some(&shown_at.positions[..]);
         tally.arrivals.add_all(&figures.arrivals, rows);
         tally.departures.add_all(&figures.departures, rows);
         let process_of = |slot: usize| instance.communicator.members[slot].process;
