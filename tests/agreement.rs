@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use collbench_tests::{
-    Job, Workspace, agreements, alone, analyze, command, have, program, run, source_dir,
+    Job, Workspace, agreements, alone, analyze, command, have, program, run, skip_unless,
+    source_dir,
 };
 use serde_json::Value;
 
@@ -85,9 +86,7 @@ fn stages_add_up(document: &Value) -> usize {
 
 #[test]
 fn stages_that_are_in_some_instances_only_do_not_take_longer_than_the_way() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let workspace = Workspace::new();
     let job = Job::new(4, program("some_rounds.c"), &[]);
     let (finished, trace) = job.record(workspace.path());
@@ -99,9 +98,7 @@ fn stages_that_are_in_some_instances_only_do_not_take_longer_than_the_way() {
 #[test]
 fn who_is_late_is_who_is_waited_for_inside_too() {
     let _alone = alone();
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     for (ranks, late, count) in [(4, "3", 12), (6, "1", 8)] {
         let workspace = Workspace::new();
         let count_of = count.to_string();

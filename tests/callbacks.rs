@@ -3,7 +3,9 @@
 
 use std::fs;
 
-use collbench_tests::{Analysis, Job, Workspace, analyze, calls_by_class, have, program};
+use collbench_tests::{
+    Analysis, Job, Workspace, analyze, calls_by_class, have, program, skip_unless,
+};
 use serde_json::Value;
 
 const LAYERS: &str = "calls,messages,algorithms,io,rma";
@@ -54,9 +56,7 @@ fn check_complete(analysis: &Analysis) {
 
 #[test]
 fn calls_in_callbacks_are_counted_as_the_programs_and_those_of_romio_are_not() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let folder = Workspace::new();
     let file = folder.join("written");
     let job = Job {
@@ -80,9 +80,7 @@ fn calls_in_callbacks_are_counted_as_the_programs_and_those_of_romio_are_not() {
 
 #[test]
 fn calls_in_callbacks_in_fortran_are_the_programs() {
-    if !have(&["mpirun", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpifort"]));
     // By construction: the counter cannot tell them from those of the library.
     let workspace = Workspace::new();
     let job = Job {

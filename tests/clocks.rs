@@ -8,7 +8,7 @@ use std::path::Path;
 use collbench_formats::{Definition, RankTrace};
 use collbench_tests::{
     Analysis, Cluster, Job, Workspace, alone, analyze, have, long_or, mpirun, program, rank_files,
-    run, skipped,
+    run, skip_unless, skipped,
 };
 use serde_json::Value;
 
@@ -285,9 +285,7 @@ fn messages_of_the_recorder_itself_are_none_of_the_program() {
 
 #[test]
 fn on_one_host_nobody_leaves_an_allreduce_before_the_last_has_entered() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let workspace = Workspace::new();
     let calls = long_or(100_000, 20_000);
     let job = Job::new(4, program("loop.c"), &[&calls.to_string()]);

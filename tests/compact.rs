@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use collbench_tests::{Finished, Form, Job, Workspace, command, have, program, rank_files, run};
+use collbench_tests::{
+    Finished, Form, Job, Workspace, command, have, program, rank_files, run, skip_unless,
+};
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
 
@@ -50,9 +52,7 @@ fn all_output(trace: &Path, status: i32) -> BTreeMap<String, String> {
 
 #[test]
 fn a_recorded_trace_says_the_same_when_it_is_small_and_comes_back() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for (name, ranks) in [("every.c", 4), ("kinds.c", 4), ("threads.c", 2)] {
         let workspace = Workspace::new();
         let argument = match name {
@@ -93,9 +93,7 @@ fn a_recorded_trace_says_the_same_when_it_is_small_and_comes_back() {
 
 #[test]
 fn recording_makes_it_small_at_once_in_both_forms() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for form in [Form::Outer, Form::Inner] {
         let workspace = Workspace::new();
         let job = Job {
@@ -122,9 +120,7 @@ fn recording_makes_it_small_at_once_in_both_forms() {
 
 #[test]
 fn a_killed_run_stays_killed_and_another_directory_leaves_the_first_alone() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let (_, trace) =
         Job::new(2, program("ends.c"), &["kill", "1", "5000"]).record(workspace.path());
@@ -149,9 +145,7 @@ fn a_killed_run_stays_killed_and_another_directory_leaves_the_first_alone() {
 
 #[test]
 fn what_is_damaged_or_may_still_be_written_stays_as_it_is_and_is_named() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let (_, trace) =
         Job::new(2, program("ends.c"), &["kill", "1", "5000"]).record(workspace.path());

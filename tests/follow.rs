@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use collbench_tests::{Job, Workspace, command, have, program, run};
+use collbench_tests::{Job, Workspace, command, have, program, run, skip_unless};
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
 
@@ -39,9 +39,7 @@ fn text_of(trace: &Path) -> String {
 
 #[test]
 fn a_run_is_shown_while_it_goes_on_and_as_a_whole_at_its_end() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for options in [&[][..], &["--keep", "last:64k"]] {
         let workspace = Workspace::new();
         let job = Job {
@@ -73,9 +71,7 @@ fn a_run_is_shown_while_it_goes_on_and_as_a_whole_at_its_end() {
 
 #[test]
 fn who_waits_for_whom_is_shown_as_long_as_it_lasts() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let job = Job::new(3, program("ring.c"), &["200", "0", "late"]);
     let (output, stdout) = follow(&workspace, &job);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use collbench_formats::{Activity, GapTime, Note, RankTrace};
-use collbench_tests::{Job, Workspace, analyze, have, program, rank_files};
+use collbench_tests::{Job, Workspace, analyze, have, program, rank_files, skip_unless};
 use serde_json::Value;
 
 const TIMES: usize = 3;
@@ -31,9 +31,7 @@ fn of(gaps: &[GapTime], activity: Activity) -> Vec<GapTime> {
 
 #[test]
 fn waits_between_collectives_are_summed_up_with_their_partner() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let workspace = Workspace::new();
     let times = TIMES.to_string();
     // Some more bytes than libraries surely take without waiting for the receiver.
@@ -81,9 +79,7 @@ fn waits_between_collectives_are_summed_up_with_their_partner() {
 
 #[test]
 fn without_the_layer_no_wait_is_noted_and_nothing_is_said_of_it() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let workspace = Workspace::new();
     let job = Job {
         options: &["--layers", "-p2p,-messages"],
@@ -104,9 +100,7 @@ fn without_the_layer_no_wait_is_noted_and_nothing_is_said_of_it() {
 
 #[test]
 fn the_fortran_binding_waits_for_the_same_partner() {
-    if !have(&["mpirun", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpifort"]));
     let workspace = Workspace::new();
     let trace = Job::new(2, program("point_to_point_f08.F90"), &[]).recorded(workspace.path());
     let gaps = gaps(&trace);
@@ -121,9 +115,7 @@ fn the_fortran_binding_waits_for_the_same_partner() {
 
 #[test]
 fn file_access_is_counted_without_its_layer_and_not_twice_with_it() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     for (layers, n_expected) in [("+calls", 3), ("+io", 0)] {
         let workspace = Workspace::new();
         let file = workspace.path().join("file");

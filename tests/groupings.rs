@@ -3,13 +3,12 @@
 
 use collbench_tests::{
     RuledLibrary, Runner, compare_groupings_of_trees, forced, groupings_of, have, long_or,
+    skip_unless,
 };
 
 #[test]
 fn results_of_each_algorithm_have_the_bits_of_its_grouping() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let sizes: (&[usize], &[u64]) = long_or(
         (&[4, 5, 6, 7, 8, 9, 10, 11, 12], &[8, 264, 65_536]),
         (&[4, 5], &[8, 264]),
@@ -25,9 +24,7 @@ fn results_of_each_algorithm_have_the_bits_of_its_grouping() {
 
 #[test]
 fn sums_over_trees_have_the_bits_of_the_groupings_of_the_trees() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let text = r#"
 [[tree]]
 operations = ["allreduce"]

@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use collbench_tests::{Analysis, Form, Job, Workspace, analyze, command, have, program, run};
+use collbench_tests::{
+    Analysis, Form, Job, Workspace, analyze, command, have, program, run, skip_unless,
+};
 use serde_json::{Value, json};
 
 const MPI: &[&str] = &["mpirun", "mpicc", "timeout"];
@@ -122,9 +124,7 @@ impl Killed {
 
 #[test]
 fn a_rank_that_skips_an_allreduce_is_named_with_where_it_is_instead() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for form in [Form::Outer, Form::Inner] {
         let killed = killed(form, "skip", 2, 4);
         let allreduce = killed.unfinished("MPI_Allreduce", "MPI_COMM_WORLD");
@@ -146,9 +146,7 @@ fn a_rank_that_skips_an_allreduce_is_named_with_where_it_is_instead() {
 
 #[test]
 fn a_rank_in_an_endless_loop_is_named_with_the_last_that_it_did() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for form in [Form::Outer, Form::Inner] {
         let killed = killed(form, "loop", 1, 3);
         let allreduce = killed.unfinished("MPI_Allreduce", "MPI_COMM_WORLD");
@@ -170,9 +168,7 @@ fn a_rank_in_an_endless_loop_is_named_with_the_last_that_it_did() {
 
 #[test]
 fn a_barrier_in_place_of_a_broadcast_is_named() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for form in [Form::Outer, Form::Inner] {
         let killed = killed(form, "operation", 1, 3);
         let [mismatch] = killed.analysis.array("/mismatches") else {
@@ -192,9 +188,7 @@ fn a_barrier_in_place_of_a_broadcast_is_named() {
 
 #[test]
 fn a_wrong_root_is_named() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let killed = killed(Form::Outer, "root", 2, 3);
     killed.assert_says(
         "different roots at call 5 on MPI_COMM_WORLD: MPI_Bcast with root 0 by ranks 0-1; MPI_Bcast with root \
@@ -204,9 +198,7 @@ fn a_wrong_root_is_named() {
 
 #[test]
 fn a_cycle_over_two_communicators_is_named() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let killed = killed(Form::Outer, "cycle", 0, 2);
     let [cycle] = killed.analysis.array("/hang/cycles") else {
         panic!("{:#}", killed.analysis.json["hang"]);
@@ -220,9 +212,7 @@ fn a_cycle_over_two_communicators_is_named() {
 
 #[test]
 fn who_waits_for_a_nonblocking_one_is_told_with_the_completing_call() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let killed = killed(Form::Outer, "wait", 1, 3);
     let begun = killed.unfinished("MPI_Iallreduce", "MPI_COMM_WORLD");
     assert_eq!(
@@ -237,9 +227,7 @@ fn who_waits_for_a_nonblocking_one_is_told_with_the_completing_call() {
 
 #[test]
 fn ranks_of_a_part_are_told_by_their_world_ranks() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     // The part is 5, 3, 1; its last rank is the root.
     let killed = killed(Form::Outer, "part", 3, 6);
     let reduce = killed.analysis.array("/unfinished");
@@ -259,9 +247,7 @@ fn ranks_of_a_part_are_told_by_their_world_ranks() {
 
 #[test]
 fn a_constructor_that_not_all_call_is_unfinished_on_its_parent() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let killed = killed(Form::Outer, "dup", 0, 3);
     let dup = killed.unfinished("MPI_Comm_dup", "A");
     assert_eq!(
@@ -293,9 +279,7 @@ fn mismatch_of(how: &str, kind: &str) -> Value {
 
 #[test]
 fn sizes_that_do_not_fit_and_forms_that_do_not_match_are_named_whether_it_hangs_or_not() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let sizes = mismatch_of("size", "sizes");
     assert_eq!(sizes["sequence"], 5);
     assert_eq!(
@@ -312,9 +296,7 @@ fn sizes_that_do_not_fit_and_forms_that_do_not_match_are_named_whether_it_hangs_
 
 #[test]
 fn what_nobody_ever_waits_for_is_a_remark_on_a_whole_trace() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let job = Job::new(3, program("hangs.c"), &["never", "0"]);
     let (finished, trace) = job.record(workspace.path());

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use collbench_formats::{Direction, Operation};
 use collbench_tests::{
     Analysis, End, Form, Job, Workspace, analyze, edges_of_bcasts, ends, have, n_received, paired,
-    program, side_by_side, tuned,
+    program, side_by_side, skip_unless, tuned,
 };
 
 /// What `messages.c` records with these options of the launcher.
@@ -46,9 +46,7 @@ fn without_recording(ranks: usize, arguments: &[&str]) -> String {
 
 #[test]
 fn every_message_of_a_collective_meets_its_receive_and_none_before_it_is_sent() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     side_by_side(&[(4, "8"), (7, "20000")], |&(ranks, bytes)| {
         let (analysis, ends) = record(ranks, &["20", bytes, "1"], &[], "calls,messages");
         let pairs = paired(&ends);
@@ -91,9 +89,7 @@ fn every_message_of_a_collective_meets_its_receive_and_none_before_it_is_sent() 
 
 #[test]
 fn a_broadcast_takes_the_tree_that_was_asked_for() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     // Measured once by another tool, and as the algorithms are defined.
     let trees: [(&str, &[(u32, u32)]); 5] = [
         (
@@ -159,9 +155,7 @@ fn algorithms(analysis: &Analysis, operation: &str) -> Vec<(String, u64)> {
 
 #[test]
 fn the_library_names_the_algorithm_that_was_asked_for_with_messages_and_without() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let asked = [
         ("1", "bcast_intra_basic_linear"),
         ("2", "bcast_intra_chain"),
@@ -202,9 +196,7 @@ const ALL_LAYERS: &str = "all";
 
 #[test]
 fn programs_do_the_same_with_all_layers() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     // Threads in collectives at once; thousands of communicators that are made and given back;
     // nonblocking, persistent and neighborhood collectives; processes that are spawned.
     let programs = [
@@ -245,9 +237,7 @@ fn programs_do_the_same_with_all_layers() {
 
 #[test]
 fn what_is_sent_to_make_a_communicator_is_in_its_instance_whichever_call_the_library_is_in() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     side_by_side(&[2, 4], |&ranks| {
         let workspace = Workspace::new();
         let job = Job::new(ranks, program("making.c"), &[]);
@@ -286,9 +276,7 @@ fn what_is_sent_to_make_a_communicator_is_in_its_instance_whichever_call_the_lib
 
 #[test]
 fn with_calls_alone_no_message_is_seen() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let (analysis, ends) = record(2, &["3", "8", "0"], &[], "calls");
     assert!(ends.iter().all(Vec::is_empty));
     assert!(analysis.json["trace"]["messages"].is_null());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use collbench_tests::{
     Analysis, Job, Workspace, analyze, calls_by_class, check_against_monitoring, have, have_folder,
-    monitoring, program, source_dir, target_dir,
+    monitoring, program, skip_unless, source_dir, target_dir,
 };
 
 const RANKS: usize = 4;
@@ -116,9 +116,7 @@ impl Tested {
 
 #[test]
 fn blocking_collectives_also_between_groups() {
-    if !have_mpi4py() {
-        return;
-    }
+    skip_unless!(have_mpi4py());
     // The component fails on intercommunicators.
     let within = run_tests(r"test_cco_buf\.py", true);
     let between = run_tests(r"test_cco_buf_inter\.py", false);
@@ -150,9 +148,7 @@ fn blocking_collectives_also_between_groups() {
 
 #[test]
 fn nonblocking_collectives() {
-    if !have_mpi4py() {
-        return;
-    }
+    skip_unless!(have_mpi4py());
     let tested = run_tests(r"test_cco_nb_buf\.py", true);
     tested.check_complete(28);
     assert_eq!(tested.counts[0]["MPI_Ireduce_scatter_block"], 3096);
@@ -160,9 +156,7 @@ fn nonblocking_collectives() {
 
 #[test]
 fn neighborhood_collectives_blocking_and_not() {
-    if !have_mpi4py() {
-        return;
-    }
+    skip_unless!(have_mpi4py());
     let tested = run_tests(r"test_cco_ngh_buf\.py", false);
     tested.check_complete(30);
     assert_eq!(tested.counts[0]["MPI_Ineighbor_alltoallw"], 7776);
@@ -170,9 +164,7 @@ fn neighborhood_collectives_blocking_and_not() {
 
 #[test]
 fn intercommunicators_and_topologies() {
-    if !have_mpi4py() {
-        return;
-    }
+    skip_unless!(have_mpi4py());
     run_tests(r"test_cco_vec_inter\.py", false).check_complete(11);
     run_tests(r"test_comm_topo\.py", false).check_complete(15);
     // Pickled objects, a communicator for each of many locks, connected halves.
@@ -181,18 +173,14 @@ fn intercommunicators_and_topologies() {
 
 #[test]
 fn files_windows_and_what_else_the_library_does_by_itself_is_undisturbed() {
-    if !have_mpi4py() {
-        return;
-    }
+    skip_unless!(have_mpi4py());
     let modules = r"test_file\.py|test_win\.py|test_threads\.py|test_request\.py|test_grequest\.py";
     run_tests(modules, false);
 }
 
 #[test]
 fn the_lines_of_scripts_are_known_where_they_are_asked_for() {
-    if !have_mpi4py() {
-        return;
-    }
+    skip_unless!(have_mpi4py());
     let workspace = Workspace::new();
     let python = folder().join("environment/bin/python");
     let script = source_dir().join("programs/sites.py");

@@ -11,7 +11,7 @@ use collbench_formats::{RankTrace, RecordKind};
 use collbench_tests::{
     Analysis, Cluster, Finished, Form, Job, RuledLibrary, Workspace, alone, analyze, calls_at,
     calls_by_class, command, edges_of_bcast, ends, have, have_folder, mpirun, n_received, paired,
-    run, run_in, schedules_of, source_dir, target_dir,
+    run, run_in, schedules_of, skip_unless, source_dir, target_dir,
 };
 use serde_json::{Value, json};
 
@@ -259,9 +259,7 @@ fn check_by_hand(counts: &Value, by_hand: &[(&str, u64)]) {
 
 #[test]
 fn a_program_in_python_gives_the_same_counts_on_four_libraries_in_both_forms() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let found = counts_on_all("matrix.py", &[Form::Outer, Form::Inner]);
     let by_hand = [
         ("MPI_Comm_dup", 22),
@@ -274,9 +272,7 @@ fn a_program_in_python_gives_the_same_counts_on_four_libraries_in_both_forms() {
 
 #[test]
 fn a_nonblocking_program_in_python_gives_the_same_counts_on_four_libraries() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let found = counts_on_all("begun.py", &[Form::Outer]);
     // Six turns on two communicators of two processes and on two of one.
     let by_hand = [
@@ -293,9 +289,7 @@ fn a_nonblocking_program_in_python_gives_the_same_counts_on_four_libraries() {
 
 #[test]
 fn nonblocking_persistent_and_neighborhood_collectives_in_c_count_the_same_on_all_three_abis() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let mut first: Option<Value> = None;
     for mpi in [OPEN_MPI_4, OPEN_MPI_5, MPICH_4, MPICH_5, MPI_5_ABI] {
         let workspace = Workspace::new();
@@ -314,9 +308,7 @@ fn nonblocking_persistent_and_neighborhood_collectives_in_c_count_the_same_on_al
 
 #[test]
 fn a_program_in_c_that_counts_itself_agrees_on_all_three_abis() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5, MPI_5_ABI] {
         let workspace = Workspace::new();
         let program = mpi.compile("every.c", &[], workspace.path());
@@ -373,9 +365,7 @@ fn same_over_trees(
 
 #[test]
 fn places_in_the_program_are_known_with_each_library() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5] {
         let workspace = Workspace::new();
         let options = ["-DALONE", "-g"];
@@ -403,9 +393,7 @@ fn places_in_the_program_are_known_with_each_library() {
 fn collectives_over_trees_give_what_they_give_with_each_library() {
     const TREES: &str = "[[tree]]\noperations = ['allreduce', 'reduce', 'bcast', 'barrier', \
                          'gather', 'scatter', 'allgather']\nshape = 'binomial'\n";
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     for mpi in [OPEN_MPI_5, MPICH_5, MPI_5_ABI] {
         let workspace = Workspace::new();
         let program = ("replaced.c", &["1", "100"][..]);
@@ -422,9 +410,7 @@ fn collectives_over_trees_give_what_they_give_with_each_library() {
 #[test]
 fn sections_of_fortran_arrays_go_over_trees_where_the_library_gets_descriptors() {
     const TREES: &str = "[[tree]]\noperations = ['allreduce', 'bcast']\nshape = 'binomial'\n";
-    if !have_mpis() || !have(&["gfortran"]) {
-        return;
-    }
+    skip_unless!(have_mpis() && have(&["gfortran"]));
     let workspace = Workspace::new();
     let program = ("sections_f08.F90", &[][..]);
     let (finished, _) = same_over_trees(&MPICH_4_FORTRAN, &workspace, (3, program), TREES, &[]);
@@ -435,9 +421,7 @@ fn sections_of_fortran_arrays_go_over_trees_where_the_library_gets_descriptors()
 #[test]
 fn a_communicator_of_a_session_has_trees_from_mpi_init_to_mpi_finalize() {
     const TREES: &str = "[[tree]]\noperations = ['allreduce', 'bcast']\nshape = 'binomial'\n";
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     for mpi in [OPEN_MPI_5, MPICH_5] {
         let workspace = Workspace::new();
         let program = ("session_comm.c", &[][..]);
@@ -465,9 +449,7 @@ fn a_communicator_of_a_session_has_trees_from_mpi_init_to_mpi_finalize() {
 
 #[test]
 fn collectives_on_files_and_windows_are_the_same_on_all_libraries() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let mut first: Option<Value> = None;
     for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5, MPI_5_ABI] {
         let workspace = Workspace::new();
@@ -500,9 +482,7 @@ fn collectives_on_files_and_windows_are_the_same_on_all_libraries() {
 
 #[test]
 fn messages_are_seen_on_open_mpi_and_on_mpich_over_ucx_and_where_not_it_is_said() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     for (mpi, is_seen) in [
         (OPEN_MPI_4, true),
         (OPEN_MPI_5, true),
@@ -550,9 +530,7 @@ fn messages_are_seen_on_open_mpi_and_on_mpich_over_ucx_and_where_not_it_is_said(
 
 #[test]
 fn a_program_on_sessions_is_recorded_from_the_first_to_the_last_one() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let mut first: Option<Value> = None;
     for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5, MPI_5_ABI] {
         let workspace = Workspace::new();
@@ -586,9 +564,7 @@ fn a_program_on_sessions_is_recorded_from_the_first_to_the_last_one() {
 
 #[test]
 fn two_runs_under_the_launcher_of_mpich_are_not_taken_for_one() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let workspace = Workspace::new();
     let program = MPICH_5.compile("sessions.c", &[], workspace.path());
     let twice = "\"$0\" -n 2 \"$1\" only && \"$0\" -n 2 \"$1\" only";
@@ -613,9 +589,7 @@ fn two_runs_under_the_launcher_of_mpich_are_not_taken_for_one() {
 
 #[test]
 fn what_a_library_lacks_is_not_there_with_recording_either() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let python = OPEN_MPI_4.python();
     let script = "from mpi4py import MPI\ntry:\n    MPI.Session.Init()\n\
                   except NotImplementedError:\n    print('no sessions in MPI 3')\n";
@@ -626,9 +600,7 @@ fn what_a_library_lacks_is_not_there_with_recording_either() {
 
 #[test]
 fn processes_that_were_spawned_are_known_as_the_other_side() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     // MPICH of Debian 12 cannot spawn.
     for mpi in [OPEN_MPI_4, OPEN_MPI_5, MPICH_5, MPI_5_ABI] {
         let workspace = Workspace::new();
@@ -656,9 +628,7 @@ fn processes_that_were_spawned_are_known_as_the_other_side() {
 
 #[test]
 fn a_library_of_an_unknown_abi_gets_times_and_a_remark_and_is_asked_nothing() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    skip_unless!(have(&["gcc"]));
     let workspace = Workspace::new();
     let source = source_dir().join("programs/strange.c");
     let [source, library, program] = [
@@ -713,9 +683,7 @@ fn a_library_of_an_unknown_abi_gets_times_and_a_remark_and_is_asked_nothing() {
 
 #[test]
 fn clocks_of_hosts_are_measured_on_other_libraries() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let links = ["--hosts", "3", "--latency-us", "100", "--rate", "1gbit"];
     let _alone = alone();
     let Some(cluster) = Cluster::up("mpis", &links) else {
@@ -773,9 +741,7 @@ fn clocks_of_hosts_are_measured_on_other_libraries() {
 
 #[test]
 fn around_the_launcher_of_open_mpi_5_all_hosts_are_recorded() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let links = ["--hosts", "2", "--latency-us", "100"];
     let _alone = alone();
     let Some(cluster) = Cluster::up("around", &links) else {
@@ -812,9 +778,7 @@ fn around_the_launcher_of_open_mpi_5_all_hosts_are_recorded() {
 
 #[test]
 fn what_is_said_of_rule_files_is_what_open_mpi_5_does() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let library = RuledLibrary::five("ruled.c").expect("Open MPI 5");
     library.agree(1, 20).expect(20);
     let written = library.run_written("Open MPI 5.0.11", 7);
@@ -827,18 +791,14 @@ const RULES: &str = "7\n2 1 2 1 0 4 0 0\n7 1 2 1 0 3 0 0\n0 1 2 1 0 4 0 0\n3 1 2
 
 #[test]
 fn messages_of_open_mpi_5_are_those_of_the_schedules_of_its_algorithms() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let library = RuledLibrary::five("schedules.c").expect("Open MPI 5");
     schedules_of(&library, &[2, 3, 4]).expect();
 }
 
 #[test]
 fn on_several_hosts_rules_of_open_mpi_5_decide_what_han_does_not_do() {
-    if !have_mpis() {
-        return;
-    }
+    skip_unless!(have_mpis());
     let links = ["--hosts", "2", "--latency-us", "20"];
     let _alone = alone();
     let Some(cluster) = Cluster::up("rules", &links) else {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_tests::{Analysis, Job, Workspace, have, program, side_by_side};
+use collbench_tests::{Analysis, Job, Workspace, have, program, side_by_side, skip_unless};
 use serde_json::Value;
 
 fn record(ranks: usize, source: &str, arguments: &[&str], options: &[&str]) -> Analysis {
@@ -108,9 +108,7 @@ const TUNED: [(&str, u32, Option<u32>); 14] = [
 
 #[test]
 fn each_instance_is_told_by_the_algorithm_that_was_asked_for() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let forced = |ranks: usize, choose: &dyn Fn(u32, Option<u32>) -> Option<u32>| {
         let mut options = vec!["coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned()];
         for (operation, n, of_two) in TUNED {
@@ -150,9 +148,7 @@ fn each_instance_is_told_by_the_algorithm_that_was_asked_for() {
 
 #[test]
 fn what_differs_from_call_to_call_is_told_apart() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     side_by_side(&[3, 4, 6], |&ranks| {
         let analysis = record(ranks, "said.c", &["2"], &[]);
         check(&analysis, &format!("{ranks} ranks"));
@@ -163,9 +159,7 @@ fn what_differs_from_call_to_call_is_told_apart() {
 
 #[test]
 fn processes_that_give_or_take_nothing_leave_a_graph_with_a_name() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     side_by_side(&[2, 4, 5], |&ranks| {
         let analysis = record(ranks, "zeros.c", &["2"], &[]);
         check_names(&analysis, &format!("{ranks} ranks"));

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use collbench_formats::{CompletingCall, Definition, Initiation, Operation, RankTrace, RecordKind};
-use collbench_tests::{Analysis, Job, Workspace, analyze, have, long_or, program, rank_files};
+use collbench_tests::{
+    Analysis, Job, Workspace, analyze, have, long_or, program, rank_files, skip_unless,
+};
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
 
@@ -166,9 +168,7 @@ fn parse(bytes: &[u8]) -> RankTrace<'_> {
 
 #[test]
 fn a_storm_of_collectives_completed_in_all_ways_is_recorded_one_by_one() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let here = workspace.path().to_str().unwrap();
     let count = long_or(100_000, 10_000);
@@ -295,9 +295,7 @@ fn assert_same<K: Ord + std::fmt::Debug, V: PartialEq + std::fmt::Debug>(
 /// The program times its calls from outside, so that what the recorder itself takes is in its times.
 #[test]
 fn exposed_time_is_what_the_program_itself_measures() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     // With fewer a broadcast is one step, all of which is sent at its begin.
     const RANKS: usize = 5;
     for tests in [0, 8] {
@@ -363,9 +361,7 @@ fn check_times(found: &serde_json::Value, field: &str, own: &[i64]) {
 
 #[test]
 fn what_one_thread_begins_and_another_completes_is_one_collective() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     const EACH: u64 = 5000;
     let workspace = Workspace::new();
     let here = workspace.path().to_str().unwrap();
@@ -418,9 +414,7 @@ fn what_one_thread_begins_and_another_completes_is_one_collective() {
 
 #[test]
 fn communicators_have_the_same_identity_for_all_their_processes() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let job = Job::new(4, program("communicators.c"), &["10000"]);
     let plain = job.plain(workspace.path()).expect(0);
@@ -467,9 +461,7 @@ fn communicators_have_the_same_identity_for_all_their_processes() {
 
 #[test]
 fn completions_and_phases_are_the_same_in_c_and_in_each_fortran_binding() {
-    if !have(&["mpirun", "mpicc", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc", "mpifort"]));
     let of_each_rank = ["same.c", "same_mpif.F", "same_mpi.F90", "same_f08.F90"].map(|source| {
         let workspace = Workspace::new();
         let trace = Job::new(4, program(source), &[]).recorded(workspace.path());
@@ -511,9 +503,7 @@ fn completions_and_phases_are_the_same_in_c_and_in_each_fortran_binding() {
 
 #[test]
 fn neighborhood_persistent_and_large_count_collectives_are_recorded_and_work() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let here = workspace.path().to_str().unwrap();
     let job = Job::new(4, program("kinds.c"), &[here]);
@@ -549,9 +539,7 @@ fn neighborhood_persistent_and_large_count_collectives_are_recorded_and_work() {
 
 #[test]
 fn a_waitall_in_which_a_process_dies_is_seen_with_all_that_it_waits_for() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let job = Job::new(3, program("ends.c"), &["waitall", "1", "5"]);
     let (finished, trace) = job.record(workspace.path());

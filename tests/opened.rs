@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_tests::{Analysis, Form, Job, Workspace, calls_by_class, have, program};
+use collbench_tests::{Analysis, Form, Job, Workspace, calls_by_class, have, program, skip_unless};
 use serde_json::Value;
 
 /// Components of Open MPI 4.1 for files, and whether its nonblocking access works there.
@@ -134,9 +134,7 @@ fn on_all<'a>(analysis: &'a Analysis, operation: &str, bytes: u64) -> &'a Value 
 
 #[test]
 fn every_call_on_a_file_or_window_is_counted_and_finds_those_of_the_other_ranks() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     for (component, form) in COMPONENTS.into_iter().zip([Form::Outer, Form::Inner]) {
         let analysis = opened(component, "calls,io,rma", form);
         for rank in 0..RANKS {
@@ -230,9 +228,7 @@ fn check_completions(analysis: &Analysis, is_nonblocking: bool) {
 
 #[test]
 fn without_their_layers_calls_on_files_and_windows_are_not_to_be_seen() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     for component in COMPONENTS {
         let off = opened(component, "calls", Form::Outer);
         let io = opened(component, "calls,io", Form::Outer);
@@ -262,9 +258,7 @@ fn without_their_layers_calls_on_files_and_windows_are_not_to_be_seen() {
 
 #[test]
 fn each_fortran_binding_gives_the_same_counts_on_files_and_windows() {
-    if !have(&["mpirun", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpifort"]));
     let expected: BTreeMap<String, u64> = [
         ("MPI_Allreduce", 2),
         ("MPI_File_open", 2),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use collbench_tests::{
     Analysis, Finished, Job, Workspace, analyze, calls_by_class, check_against_monitoring,
-    check_exports, have, have_folder, monitoring, source_dir, target_dir,
+    check_exports, have, have_folder, monitoring, skip_unless, source_dir, target_dir,
 };
 use serde_json::Value;
 
@@ -110,9 +110,7 @@ impl Run {
 
 #[test]
 fn lammps_in_cpp() {
-    if !have(&["mpirun", "lmp"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "lmp"]));
     let input = input("in.lj");
     let job = Job::new(4, "lmp", &["-in", input.to_str().unwrap()]);
     let run = run_both(&job, |_| ());
@@ -171,9 +169,7 @@ fn trees(analysis: &Analysis) -> BTreeMap<(String, u64), String> {
 
 #[test]
 fn trees_inside_lammps() {
-    if !have(&["mpirun", "lmp"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "lmp"]));
     let input = input("in.lj");
     let job = Job {
         options: &["--layers", "calls,messages"],
@@ -194,9 +190,7 @@ fn trees_inside_lammps() {
 
 #[test]
 fn hpcc_where_one_process_works_and_the_others_wait() {
-    if !have(&["mpirun", "hpcc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "hpcc"]));
     let job = Job::new(4, "hpcc", &[]);
     let run = run_both(&job, |folder| {
         fs::copy(input("hpccinf.txt"), folder.join("hpccinf.txt")).unwrap();
@@ -239,9 +233,7 @@ fn hpcc_where_one_process_works_and_the_others_wait() {
 #[test]
 fn mumps_in_fortran() {
     let folder = "/usr/lib/mumps";
-    if !have(&["mpirun"]) || !have_folder(Path::new(folder)) {
-        return;
-    }
+    skip_unless!(have(&["mpirun"]) && have_folder(Path::new(folder)));
     let script = format!("cd {folder} && ./dsimpletest < input_simpletest_real");
     let run = run_both(&Job::new(4, "sh", &["-c", &script]), |_| ());
     let everybody = "Allreduce=126, Barrier=3, Bcast=112, Reduce=53, Comm_dup=5, Comm_free=6, \
@@ -262,9 +254,7 @@ fn mumps_in_fortran() {
 
 #[test]
 fn r_through_its_launcher_scripts() {
-    if !have(&["mpirun", "Rscript"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "Rscript"]));
     let input = input("rr.R");
     let run = run_both(&Job::new(4, "Rscript", &[input.to_str().unwrap()]), |_| ());
     run.check_each_of_four("Allreduce=10, Barrier=1, Bcast=1, Gather=1");
@@ -287,9 +277,7 @@ fn r_through_its_launcher_scripts() {
 
 #[test]
 fn lines_of_r_are_known_where_it_keeps_the_source_and_else_functions() {
-    if !have(&["mpirun", "Rscript"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "Rscript"]));
     let script = source_dir().join("programs/sites.R");
     let text = fs::read_to_string(&script).unwrap();
     let line_of = |what: &str| {
@@ -347,9 +335,7 @@ fn lines_of_r_are_known_where_it_keeps_the_source_and_else_functions() {
 
 #[test]
 fn ruby() {
-    if !have(&["mpirun", "ruby"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "ruby"]));
     let input = input("rr.rb");
     let run = run_both(&Job::new(4, "ruby", &[input.to_str().unwrap()]), |_| ());
     run.check_each_of_four("Allgather=10, Barrier=5, Bcast=1");
@@ -357,9 +343,9 @@ fn ruby() {
 
 #[test]
 fn hdf5_in_python_with_collectives_of_the_library_below_it() {
-    if !have(&["mpirun"]) || !have_folder(Path::new("/usr/lib/python3/dist-packages/h5py")) {
-        return;
-    }
+    skip_unless!(
+        have(&["mpirun"]) && have_folder(Path::new("/usr/lib/python3/dist-packages/h5py"))
+    );
     let input = input("h.py");
     let calls = "Allreduce=1, Bcast=2, Comm_dup=2, Comm_free=2";
     // What HDF5 itself calls for one data set that is written collectively.
@@ -389,9 +375,7 @@ fn hdf5_in_python_with_collectives_of_the_library_below_it() {
 
 #[test]
 fn a_program_that_is_not_repeatable_by_itself() {
-    if !have(&["mpirun", "mpb-mpi"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpb-mpi"]));
     let input = input("t.ctl");
     let job = Job::new(4, "mpb-mpi", &[input.to_str().unwrap()]);
     let run = run_both(&job, |_| ());
@@ -474,9 +458,7 @@ fn run_over_trees(
 
 #[test]
 fn lammps_over_trees() {
-    if !have(&["mpirun", "lmp"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "lmp"]));
     let input = input("in.lj");
     let job = Job::new(4, "lmp", &["-in", input.to_str().unwrap()]);
     let operations = ["MPI_Allreduce", "MPI_Bcast", "MPI_Reduce", "MPI_Barrier"];
@@ -486,9 +468,7 @@ fn lammps_over_trees() {
 #[test]
 fn mumps_over_trees() {
     let folder = "/usr/lib/mumps";
-    if !have(&["mpirun"]) || !have_folder(Path::new(folder)) {
-        return;
-    }
+    skip_unless!(have(&["mpirun"]) && have_folder(Path::new(folder)));
     let script = format!("cd {folder} && ./dsimpletest < input_simpletest_real");
     let job = Job::new(4, "sh", &["-c", &script]);
     // The solution, to all digits that are written.
@@ -498,9 +478,7 @@ fn mumps_over_trees() {
 
 #[test]
 fn hpcc_over_trees() {
-    if !have(&["mpirun", "hpcc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "hpcc"]));
     // Its own checks of results are in the file that it writes.
     let script = "hpcc && if test \"$OMPI_COMM_WORLD_RANK\" = 0; then cat hpccoutf.txt; fi";
     let job = Job::new(4, "sh", &["-c", script]);

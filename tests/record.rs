@@ -6,7 +6,7 @@ use std::process::Command;
 
 use collbench_tests::{
     Analysis, Form, Job, Workspace, analyze, calls_by_class, command, have, mpirun, program, run,
-    run_in, source_dir, sum, target_dir,
+    run_in, skip_unless, source_dir, sum, target_dir,
 };
 use serde_json::Value;
 
@@ -88,9 +88,7 @@ fn check_every(analysis: &Analysis, own: &[OwnCount]) {
 
 #[test]
 fn every_call_on_every_kind_of_communicator_is_counted_in_its_class() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let here = workspace.path().to_str().unwrap();
     let job = Job::new(4, program("every.c"), &[here]);
@@ -105,9 +103,7 @@ fn every_call_on_every_kind_of_communicator_is_counted_in_its_class() {
 
 #[test]
 fn the_inner_form_counts_every_call_too() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let here = workspace.path().to_str().unwrap();
     // An odd number: communicators with unequal halves.
@@ -121,9 +117,7 @@ fn the_inner_form_counts_every_call_too() {
 
 #[test]
 fn every_clock_gives_the_same_counts() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for clock in ["raw", "monotonic"] {
         let workspace = Workspace::new();
         let here = workspace.path().to_str().unwrap();
@@ -141,9 +135,7 @@ fn every_clock_gives_the_same_counts() {
 
 #[test]
 fn four_threads_in_collectives_at_once_lose_nothing() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let job = Job::new(2, program("threads.c"), &["100"]);
     let analysis = job.analyzed(workspace.path());
@@ -172,9 +164,7 @@ fn four_threads_in_collectives_at_once_lose_nothing() {
 
 #[test]
 fn ranks_whose_chunks_end_at_different_calls_are_still_matched_call_by_call() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let (shared, threads) = (9000, 500);
     let arguments = [shared.to_string(), threads.to_string()];
@@ -214,9 +204,7 @@ fn ranks_whose_chunks_end_at_different_calls_are_still_matched_call_by_call() {
 
 #[test]
 fn collectives_of_the_mpi_library_itself_are_not_counted() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     // ROMIO calls MPI's collectives for files, Open MPI's own component has others.
     for component in ["romio321", "ompio"] {
         let workspace = Workspace::new();
@@ -242,9 +230,7 @@ fn collectives_of_the_mpi_library_itself_are_not_counted() {
 
 #[test]
 fn the_recorder_adds_one_line_to_what_the_program_says_and_it_names_the_next_command() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for form in [Form::Outer, Form::Inner] {
         let workspace = Workspace::new();
         let job = Job {
@@ -276,9 +262,7 @@ fn the_recorder_adds_one_line_to_what_the_program_says_and_it_names_the_next_com
 
 #[test]
 fn the_trace_says_which_layers_are_in_it_and_what_was_run() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for (options, layers) in [(&[][..], "default"), (&["--layers", "calls"], "calls")] {
         let workspace = Workspace::new();
         let many = program("many.c");
@@ -312,9 +296,7 @@ fn the_trace_says_which_layers_are_in_it_and_what_was_run() {
 
 #[test]
 fn shells_between_the_launcher_and_the_program_do_no_harm() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let many = program("many.c");
     let script = format!("true; env {} 50; exit $?", many.display());
     for form in [Form::Outer, Form::Inner] {
@@ -334,9 +316,7 @@ fn shells_between_the_launcher_and_the_program_do_no_harm() {
 
 #[test]
 fn a_launcher_inside_of_a_script_is_recorded() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let launcher = mpirun(3).join(" ".as_ref()).into_string().unwrap();
     let script = format!("cd / && {launcher} {} 20", program("many.c").display());
@@ -360,9 +340,7 @@ fn a_launcher_inside_of_a_script_is_recorded() {
 
 #[test]
 fn the_trace_goes_where_the_command_was_given_even_if_the_program_goes_elsewhere() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for form in [Form::Outer, Form::Inner] {
         let workspace = Workspace::new();
         let elsewhere = workspace.join("elsewhere");
@@ -388,9 +366,7 @@ fn the_trace_goes_where_the_command_was_given_even_if_the_program_goes_elsewhere
 
 #[test]
 fn a_library_that_was_preloaded_before_stays_and_the_trace_is_the_same() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let other = program("other_preload.c");
     for form in [Form::Outer, Form::Inner] {
         let workspace = Workspace::new();
@@ -450,9 +426,7 @@ fn a_library_that_was_preloaded_before_stays_and_the_trace_is_the_same() {
 
 #[test]
 fn a_program_built_with_address_sanitizer_runs_and_no_leak_is_reported_of_the_recorder() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     // What leaks is the MPI library's.
     let leaked = |finished: &collbench_tests::Finished| -> u64 {
         let ends = finished.stderr.split("SUMMARY: AddressSanitizer: ").skip(1);
@@ -489,9 +463,7 @@ fn a_program_built_with_address_sanitizer_runs_and_no_leak_is_reported_of_the_re
 
 #[test]
 fn variables_for_the_ranks_are_left_as_they_are() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let launcher_options = ["-x", "GREETING=hello"];
     for form in [Form::Outer, Form::Inner] {
         let workspace = Workspace::new();
@@ -666,9 +638,7 @@ fn the_commands_say_who_they_are_and_refuse_what_they_do_not_know() {
 
 #[test]
 fn installed_commands_record_and_bring_their_manuals_and_completions() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let prefix = workspace.join("prefix");
     let script = source_dir().join("../scripts/install.sh");
@@ -717,9 +687,7 @@ fn installed_commands_record_and_bring_their_manuals_and_completions() {
 
 #[test]
 fn a_closed_pipe_ends_the_analyzer_quietly() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let trace = Job::new(2, program("many.c"), &["5"]).recorded(workspace.path());
     let script = format!(

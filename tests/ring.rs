@@ -11,7 +11,7 @@ use std::time::Duration;
 use collbench_formats::{ChunkHeader, FileHeader, Operation, RankTrace, SequenceOf};
 use collbench_tests::{
     Analysis, Finished, Job, Workspace, analyze, command, have, long_or, mpirun, program,
-    rank_files, run,
+    rank_files, run, skip_unless,
 };
 use serde_json::Value;
 
@@ -184,9 +184,7 @@ fn calls_of_phases(analysis: &Analysis) -> Vec<[Value; 4]> {
 /// With `COLLBENCH_RING_ITERATIONS=1000000` the run takes ten minutes and more.
 #[test]
 fn the_last_seconds_in_a_ring_are_those_of_a_full_trace_of_the_same_run() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     const RANKS: usize = 3;
     let long = std::env::var("COLLBENCH_RING_ITERATIONS").ok();
     let (iterations, keep) = match &long {
@@ -270,9 +268,7 @@ fn the_last_seconds_in_a_ring_are_those_of_a_full_trace_of_the_same_run() {
 /// Most records are messages here, and so most chunks are opened within a call.
 #[test]
 fn a_ring_with_messages_is_as_large_as_was_asked_for() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for keep in [64 << 10, 100 << 10] {
         let workspace = Workspace::new();
         let size = format!("last:{keep}");
@@ -302,9 +298,7 @@ fn a_ring_with_messages_is_as_large_as_was_asked_for() {
 /// them last.
 #[test]
 fn a_call_under_way_is_kept_with_all_that_it_does_and_the_ring_grows_by_no_more() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     const COLLECTIVES: u64 = 2000;
     let workspace = Workspace::new();
     let n = COLLECTIVES.to_string();
@@ -331,9 +325,7 @@ fn a_call_under_way_is_kept_with_all_that_it_does_and_the_ring_grows_by_no_more(
 
 #[test]
 fn who_waits_when_a_rank_was_killed_is_told_from_a_ring_too() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let job = Job {
         options: &["--keep", "last:64k"],
@@ -357,9 +349,7 @@ fn who_waits_when_a_rank_was_killed_is_told_from_a_ring_too() {
 /// processes die while they do.
 #[test]
 fn a_process_that_is_killed_at_any_instant_leaves_a_ring_that_can_be_read() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let (recorder, ring) = (command("collbench-record"), program("ring.c"));
     let words = [recorder.to_str().unwrap(), "--keep", "last:64k", "-o"];
     for i in 0..6 {
@@ -386,9 +376,7 @@ fn a_process_that_is_killed_at_any_instant_leaves_a_ring_that_can_be_read() {
 /// The n-th call of each communicator tells n by its size.
 #[test]
 fn positions_in_a_ring_are_true_with_several_threads() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let of_thread: u64 = long_or(100_000, 20_000);
     let workspace = Workspace::new();
     let calls = of_thread.to_string();

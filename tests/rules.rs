@@ -1,13 +1,11 @@
 //! What `collbench-tune` says of rule files, compared with what Open MPI does with them. More files, and
 //! other seeds: `cargo run -p collbench-tests --bin rule-agreement`.
 
-use collbench_tests::{RuledLibrary, have, long_or};
+use collbench_tests::{RuledLibrary, have, long_or, skip_unless};
 
 #[test]
 fn what_is_said_of_rule_files_is_what_the_library_does() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let files = long_or(200, 20);
     RuledLibrary::of_the_system("ruled.c")
         .agree(1, files)
@@ -16,9 +14,7 @@ fn what_is_said_of_rule_files_is_what_the_library_does() {
 
 #[test]
 fn each_algorithm_runs_where_a_written_file_chooses_it() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let agreed = RuledLibrary::of_the_system("ruled.c").run_written("Open MPI 4.1.4", 7);
     assert!(agreed.differences.is_empty(), "{:#?}", agreed.differences);
 }

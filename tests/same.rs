@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use collbench_tests::{Analysis, Form, Job, Workspace, analyze, command, have, program, run};
+use collbench_tests::{
+    Analysis, Form, Job, Workspace, analyze, command, have, program, run, skip_unless,
+};
 use serde_json::{Value, json};
 
 /// What of an analysis is the same for every run of a program: all but the times.
@@ -55,9 +57,7 @@ fn without_times(analysis: &Analysis) -> Value {
 
 #[test]
 fn a_program_in_c_and_in_each_fortran_binding_gives_the_same_analysis() {
-    if !have(&["mpirun", "mpicc", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc", "mpifort"]));
     let [c, mpif, mpi, f08] =
         ["same.c", "same_mpif.F", "same_mpi.F90", "same_f08.F90"].map(|source| {
             let workspace = Workspace::new();
@@ -144,9 +144,7 @@ fn a_program_in_c_and_in_each_fortran_binding_gives_the_same_analysis() {
 
 #[test]
 fn both_forms_of_recording_give_the_same_analysis() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let [outer, inner] = [Form::Outer, Form::Inner].map(|form| {
         let workspace = Workspace::new();
         let job = Job {
@@ -210,9 +208,7 @@ fn assert_same_files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>
 
 #[test]
 fn the_report_is_the_same_to_the_byte_for_any_number_of_threads_and_any_names_of_files() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let workspace = Workspace::new();
     let here = workspace.path().to_str().unwrap();
     let trace = Job::new(4, program("every.c"), &[here]).recorded(workspace.path());

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use collbench_tests::{
-    Analysis, Job, Workspace, analyze, calls_at, command, have, is_at, run, run_in, source_dir,
+    Analysis, Job, Workspace, analyze, calls_at, command, have, is_at, run, run_in, skip_unless,
+    source_dir,
 };
 use serde_json::Value;
 
@@ -124,9 +125,7 @@ fn check_lines(analysis: &Analysis, of: &str) {
 
 #[test]
 fn the_lines_of_calls_are_those_of_the_source_through_two_libraries() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for options in [
         &["-O2", "-g"][..],
         &["-O2", "-g1", "-fomit-frame-pointer"],
@@ -165,9 +164,7 @@ fn check_places(name: &str, compiler: &[&str], places: &[(&str, &str, u64)]) {
 
 #[test]
 fn the_lines_of_calls_in_fortran_are_known_in_all_three_bindings() {
-    if !have(&["mpirun", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpifort"]));
     for compiler in [
         &["mpifort", "-O2", "-g", "-fomit-frame-pointer"][..],
         &["mpifort", "-O0", "-g", "-DMODULE"],
@@ -183,9 +180,7 @@ fn the_lines_of_calls_in_fortran_are_known_in_all_three_bindings() {
 
 #[test]
 fn the_lines_of_calls_in_cpp_are_known_in_templates_and_around_exceptions() {
-    if !have(&["mpirun", "mpicxx"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicxx"]));
     let places = [
         ("MPI_Barrier", "before an exception", 40),
         ("MPI_Bcast", "in a handler", 20),
@@ -196,9 +191,7 @@ fn the_lines_of_calls_in_cpp_are_known_in_templates_and_around_exceptions() {
 
 #[test]
 fn lines_that_were_kept_in_the_trace_outlive_the_program() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let trace = record_sites(workspace.path(), &["-O2", "-g"]);
     let there = analyze(&trace, &["--keep-symbols"]).expect(0);
@@ -237,9 +230,7 @@ fn lines_that_were_kept_in_the_trace_outlive_the_program() {
 
 #[test]
 fn programs_without_a_way_up_the_stack_run_as_without_recording() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let here = workspace.path();
     let source = source("sites_unharmed.c");
@@ -266,9 +257,7 @@ fn programs_without_a_way_up_the_stack_run_as_without_recording() {
 
 #[test]
 fn damaged_unwind_tables_harm_nothing() {
-    if !have(&["mpirun", "mpicc", "objcopy"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc", "objcopy"]));
     let workspace = Workspace::new();
     let executable = compile_sites(workspace.path(), &["-O2", "-g"]);
     let here = workspace.path();

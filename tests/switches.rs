@@ -1,6 +1,6 @@
 //! Why a rank is late: it computed, or it was not running.
 
-use collbench_tests::{Analysis, Job, Workspace, alone, analyze, have, program};
+use collbench_tests::{Analysis, Job, Workspace, alone, analyze, have, program, skip_unless};
 use serde_json::Value;
 
 const TIMES: u64 = 20;
@@ -38,9 +38,7 @@ fn before(analysis: &Analysis) -> &Value {
 #[test]
 fn a_rank_that_sleeps_computes_is_stopped_or_shares_its_core_is_told_apart() {
     let _alone = alone();
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     for why in ["sleeps", "computes", "stopped", "shares"] {
         let (analysis, screen) = analysis(why, "calls,switches");
         let found = before(&analysis);
@@ -104,9 +102,7 @@ fn a_rank_that_sleeps_computes_is_stopped_or_shares_its_core_is_told_apart() {
 
 #[test]
 fn threads_are_asked_about_only_if_that_is_wanted() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let (analysis, screen) = analysis("sleeps", "calls");
     assert!(analysis.json["running"].is_null());
     assert!(!screen.contains("on a core"), "{screen}");

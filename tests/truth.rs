@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_tests::{Analysis, Job, Workspace, alone, have, program, run, sum};
+use collbench_tests::{Analysis, Job, Workspace, alone, have, program, run, skip_unless, sum};
 use serde_json::Value;
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
@@ -286,9 +286,7 @@ fn agree_on_mixed_delays(compare: impl Fn(&Recorded) -> Tally) {
 #[test]
 fn each_single_instance_has_the_waits_and_lags_that_the_program_saw() {
     let _alone = alone();
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     agree_on_mixed_delays(compare_single_instances);
 }
 
@@ -378,9 +376,7 @@ fn compare_single_instances(recorded: &Recorded) -> Tally {
 #[test]
 fn many_instances_have_the_median_waits_and_lags_that_the_program_saw() {
     let _alone = alone();
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     agree_on_mixed_delays(compare_medians);
 }
 
@@ -462,9 +458,7 @@ fn compare_medians(recorded: &Recorded) -> Tally {
 #[test]
 fn arrival_and_departure_orders_are_those_that_the_program_saw() {
     let _alone = alone();
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     agree_on_mixed_delays(compare_orders);
 }
 
@@ -541,9 +535,7 @@ fn compare_orders(recorded: &Recorded) -> Tally {
 #[test]
 fn a_rank_that_is_5_ms_late_in_200_allreduces_is_last_and_is_the_culprit() {
     let _alone = alone();
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     const LATE: usize = 2;
     // The others have 5 ms to arrive. Where the machine is so busy that they do not, by their own
     // log, it was not the experiment that is wanted; then again.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use collbench_tests::{Analysis, Job, Workspace, analyze, calls_by_class, have, program};
+use collbench_tests::{
+    Analysis, Job, Workspace, analyze, calls_by_class, have, program, skip_unless,
+};
 
 fn table(classes: &[(&str, u64)]) -> BTreeMap<String, u64> {
     let named = classes.iter().filter(|(_, calls)| *calls > 0);
@@ -35,9 +37,7 @@ fn check_complete(analysis: &Analysis) {
 
 #[test]
 fn halves_that_connect_join_and_spawn_are_matched_with_each_other() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let analysis = run_both(&Job::new(3, program("connect.c"), &[]));
     // But for what is called together with processes of another world.
     assert!(analysis.has_remark("spawned_set_aside"));
@@ -96,18 +96,14 @@ fn check_four_bindings(analysis: &Analysis) {
 
 #[test]
 fn a_program_of_four_bindings_counts_each_call_once() {
-    if !have(&["mpirun", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpifort"]));
     let analysis = run_both(&Job::new(3, program("mixed.F90"), &[]));
     check_four_bindings(&analysis);
 }
 
 #[test]
 fn a_tool_between_program_and_library_sees_what_it_sees_without_recording() {
-    if !have(&["mpirun", "mpicc", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc", "mpifort"]));
     let tool = program("tool.c");
     let variables = [("LD_PRELOAD", tool.to_str().expect("a path in UTF-8"))];
     let with_tool = |program: &str, arguments: &[&str], says: &str| {
@@ -135,9 +131,7 @@ fn a_tool_between_program_and_library_sees_what_it_sees_without_recording() {
 
 #[test]
 fn hundreds_of_communicators_in_fortran_with_processes_outside_of_them() {
-    if !have(&["mpirun", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpifort"]));
     const MOST: u64 = 400;
     const RANKS: u64 = 5;
     let analysis = run_both(&Job::new(5, program("many_comms.F90"), &[]));

@@ -4,16 +4,14 @@
 use std::fs;
 
 use collbench_tests::{
-    Job, Workspace, analyze, command, have, mpirun, program, rank_files, run, run_in,
+    Job, Workspace, analyze, command, have, mpirun, program, rank_files, run, run_in, skip_unless,
 };
 
 use super::{MPI, damage_of, good_trace, record_command};
 
 #[test]
 fn a_program_that_never_calls_mpi_is_undisturbed_and_the_empty_trace_is_an_error() {
-    if !have(&["gcc"]) {
-        return;
-    }
+    skip_unless!(have(&["gcc"]));
     let workspace = Workspace::new();
     for source in ["quiet.c", "quiet.c static"] {
         let quiet = program(source);
@@ -36,9 +34,7 @@ fn a_program_that_never_calls_mpi_is_undisturbed_and_the_empty_trace_is_an_error
 
 #[test]
 fn a_job_without_mpi_under_a_launcher_is_undisturbed_too() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let job = Job::new(2, program("quiet.c"), &["0"]);
     job.plain(workspace.path()).expect(0);
@@ -83,9 +79,7 @@ fn the_status_is_that_of_the_command_or_as_in_a_shell() {
 
 #[test]
 fn a_command_that_cannot_be_run_leaves_the_old_trace_as_it_was() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let trace = good_trace(&workspace, 2);
     let before = fs::read(&rank_files(&trace)[0]).unwrap();
@@ -124,9 +118,7 @@ fn where_nobody_reads_stderr_the_status_is_still_that_of_the_command() {
 
 #[test]
 fn each_signal_reaches_the_program_once_with_its_mask_and_ignored_signals_as_given() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     // The launcher passes these on, to the process groups of its ranks.
     // One that came twice would come soon.
     let program = "trap 'echo USR1; : > one' USR1; trap 'echo USR2; : > two' USR2; : > ready; \
@@ -164,9 +156,7 @@ fn each_signal_reaches_the_program_once_with_its_mask_and_ignored_signals_as_giv
 
 #[test]
 fn the_launcher_finds_a_program_in_the_current_folder_as_without_recording() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     fs::copy(program("many.c"), workspace.join("only-here")).unwrap();
     let job = Job::new(2, "only-here", &["5"]);
@@ -179,9 +169,7 @@ fn the_launcher_finds_a_program_in_the_current_folder_as_without_recording() {
 
 #[test]
 fn around_a_launcher_a_rank_that_is_left_over_from_an_outer_job_does_not_count() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let job = Job {
         variables: &[("FLUX_TASK_RANK", "1")],
@@ -238,9 +226,7 @@ fn a_preloaded_library_of_another_version_is_refused_with_both_versions() {
 
 #[test]
 fn a_preloaded_library_that_the_loader_refuses_is_an_error() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let refused = workspace.join("refused.so");
     fs::write(&refused, "no library\n").unwrap();
@@ -258,9 +244,7 @@ fn a_preloaded_library_that_the_loader_refuses_is_an_error() {
 
 #[test]
 fn a_rank_that_was_not_recorded_is_missed() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let script = format!(
         "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then unset LD_PRELOAD; fi; exec {} 100",

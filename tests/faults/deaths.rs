@@ -1,6 +1,6 @@
 //! Programs that end badly, or become others: what they had done is in the trace.
 
-use collbench_tests::{Form, Job, Workspace, analyze, have, program};
+use collbench_tests::{Form, Job, Workspace, analyze, have, program, skip_unless};
 
 use super::matrix::{Fault, Kept};
 use super::{MPI, damage_of};
@@ -160,9 +160,7 @@ fn a_rank_becomes_another_program() {
 
 #[test]
 fn a_rank_killed_after_n_calls_leaves_n_records_and_what_the_others_waited_in() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for (form, calls) in [(Form::Outer, 1234), (Form::Inner, 3)] {
         let workspace = Workspace::new();
         let n = calls.to_string();

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use collbench_tests::{
     Finished, Form, Job, Workspace, analyze, command, have, mpirun, program, rank_files, run_in,
+    skip_unless,
 };
 
 use super::matrix::{Fault, Kept};
@@ -89,9 +90,7 @@ fn a_relative_path_means_where_the_command_was_given() {
 
 #[test]
 fn two_jobs_at_once_in_two_directories() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let line = |name: &str| {
         let launcher = mpirun(2).join(" ".as_ref()).into_string().unwrap();
@@ -130,9 +129,7 @@ fn several_at_once(workspace: &Workspace, recorder: &str, n: usize) -> Finished 
 
 #[test]
 fn of_two_forced_recorders_at_once_one_records_and_the_other_says_why_not() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let trace = good_trace(&workspace, 2);
     let recorder = command("collbench-record");
@@ -147,9 +144,7 @@ fn of_two_forced_recorders_at_once_one_records_and_the_other_says_why_not() {
 
 #[test]
 fn a_running_job_keeps_its_directory() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for form in [Form::Outer, Form::Inner] {
         let workspace = Workspace::new();
         let intruder = format!(
@@ -178,9 +173,7 @@ fn a_running_job_keeps_its_directory() {
 
 #[test]
 fn an_existing_trace_is_only_replaced_when_told() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let trace = good_trace(&workspace, 2);
     let before = fs::read(&rank_files(&trace)[0]).unwrap();
@@ -269,9 +262,7 @@ fn what_only_has_the_names_of_a_trace_is_never_replaced() {
 
 #[test]
 fn an_old_trace_is_not_taken_for_that_of_a_program_without_mpi() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for form in [Form::Outer, Form::Inner] {
         let workspace = Workspace::new();
         let trace = good_trace(&workspace, 2);

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use collbench_tests::{Form, Job, Workspace, command, have, program, run, skipped};
+use collbench_tests::{Form, Job, Workspace, command, have, program, run, skip_unless, skipped};
 
 use super::matrix::{Fault, Kept};
 use super::places::behind_the_recorders_back;
@@ -35,9 +35,7 @@ fn not_recorded<'a>(name: &'a str, script: &str) -> Fault<'a> {
 
 #[test]
 fn files_have_the_permissions_that_the_umask_leaves_and_none_is_executable() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for (umask, file_mode, folder_mode) in [("077", 0o600, 0o700), ("000", 0o666, 0o777)] {
         let mut fault = many("umask");
         let script = format!("umask {umask}; exec \"$@\"");
@@ -126,9 +124,7 @@ fn is_obeyed(c: char) -> bool {
 
 #[test]
 fn names_in_a_trace_are_shown_and_not_obeyed() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let arguments = [
         "\u{1b}[2J$(touch hit)",
@@ -169,9 +165,7 @@ fn names_in_a_trace_are_shown_and_not_obeyed() {
 
 #[test]
 fn a_report_is_not_written_through_links() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let trace = good_trace(&workspace, 2);
     let analyzer = command("collbench-analyze");

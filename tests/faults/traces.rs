@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use collbench_tests::{Finished, Workspace, analyze, command, have, rank_files, run};
+use collbench_tests::{Finished, Workspace, analyze, command, have, rank_files, run, skip_unless};
 
 use super::{MPI, damage_of, good_trace};
 
@@ -34,9 +34,7 @@ fn what_is_no_trace_is_refused_by_name() {
 
 #[test]
 fn a_missing_empty_or_foreign_file_costs_its_rank_and_is_named() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     for (what, spoil) in [
         (
             "missing",
@@ -80,9 +78,7 @@ fn a_missing_empty_or_foreign_file_costs_its_rank_and_is_named() {
 
 #[test]
 fn a_file_cut_at_any_place_is_analyzed_up_to_there() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let trace = good_trace(&workspace, 2);
     let files = rank_files(&trace);
@@ -130,9 +126,7 @@ fn a_file_cut_at_any_place_is_analyzed_up_to_there() {
 
 #[test]
 fn two_runs_in_one_directory_are_refused_and_both_are_named() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let (one, other) = (Workspace::new(), Workspace::new());
     let (trace, other_trace) = (good_trace(&one, 2), good_trace(&other, 2));
     // The rank files of the other run beside, and then instead of one of, those of the first.
@@ -173,9 +167,7 @@ fn two_runs_in_one_directory_are_refused_and_both_are_named() {
 
 #[test]
 fn a_report_that_cannot_be_written_is_an_error_that_names_the_place() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let trace = good_trace(&workspace, 2);
     fs::write(workspace.join("in-the-way"), "").unwrap();
@@ -192,9 +184,7 @@ fn a_report_that_cannot_be_written_is_an_error_that_names_the_place() {
 
 #[test]
 fn without_pictures_nothing_is_written() {
-    if !have(MPI) {
-        return;
-    }
+    skip_unless!(have(MPI));
     let workspace = Workspace::new();
     let trace = good_trace(&workspace, 2);
     let list = || {

@@ -7,10 +7,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+/// Ends the running test where something that it needs is not here, as [`have`] and [`have_folder`] tell.
+#[macro_export]
+macro_rules! skip_unless {
+    ($is_here:expr) => {
+        if !$is_here {
+            return;
+        }
+    };
+}
+
 /// Whether all of these commands can be run here.
 ///
-/// A test that needs them returns where they are missing, and says so even though it passed; where
-/// the variable `CI` is set, that is a failure.
+/// A test that needs them ends where they are missing ([`skip_unless!`]), and says so even though it
+/// passed; where the variable `CI` is set, that is a failure.
 ///
 /// # Panics
 ///

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use collbench_adapt::{Entry, first_lines, read_log};
-use collbench_tests::{Finished, Job, Workspace, analyze, command, have, long_or, program, run};
+use collbench_tests::{
+    Finished, Job, Workspace, analyze, command, have, long_or, program, run, skip_unless,
+};
 
 use super::woven::as_with_the_library;
 use super::{tree_file, unrecorded_with};
@@ -29,9 +31,7 @@ fn at_random(job: &Job<'_>, trees: &str, seed: usize) -> Finished {
 
 #[test]
 fn random_programs_over_candidates_at_random_give_what_they_give_with_the_library() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     for seed in 1..=long_or(200, 3) {
         as_with_the_library(seed, |_, job| at_random(job, ALL, seed));
     }
@@ -39,9 +39,7 @@ fn random_programs_over_candidates_at_random_give_what_they_give_with_the_librar
 
 #[test]
 fn each_of_many_calls_gives_what_it_should_while_candidates_change_at_random() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     // A million changes of the candidate in all, if there is time.
     let n_calls = long_or(40_000, 2_000);
     for seed in 1..=long_or(72, 2) {
@@ -58,9 +56,7 @@ fn each_of_many_calls_gives_what_it_should_while_candidates_change_at_random() {
 
 #[test]
 fn sums_have_the_same_bits_with_any_candidates_unless_any_results_are_asked_for() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     // The first and the third combine in the same grouping, 0 + (1 + (2 + (3 + 4))), and the others do not.
     let trees = |results: &str| {
         format!(
@@ -107,9 +103,7 @@ fn sums_have_the_same_bits_with_any_candidates_unless_any_results_are_asked_for(
 
 #[test]
 fn decisions_are_in_the_log_with_the_tree_file_and_in_the_trace() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let folder = Workspace::new();
     let log = folder.join("adapt.log");
     let file = tree_file(&folder, ALL);
@@ -176,9 +170,7 @@ fn log_of(trees: &str, entry: &Entry, in_use: usize) -> String {
 
 #[test]
 fn a_program_begins_with_what_an_earlier_run_has_found_about_the_same_calls() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let trees = "[[tree]]\noperations = ['allreduce']\nadapt = { library = true, results = 'any' }\n\
         candidate = [{ shape = 'exchange' }, { shape = 'binomial' }, { shape = 'linear' }]\n";
     const UNMET: &str = "1 of 1 classes of calls in the log";
@@ -216,9 +208,7 @@ fn a_program_begins_with_what_an_earlier_run_has_found_about_the_same_calls() {
 
 #[test]
 fn what_was_found_changes_no_bits_of_sums() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     // The first and the third combine in the same grouping, and the second does not.
     const TREES: &str = "[[tree]]\noperations = ['allreduce', 'reduce']\nadapt = {}\n\
         candidate = [{ shape = 'linear' }, { shape = 'binomial' }, { shape = 'chain 1' }]\n";
@@ -247,9 +237,7 @@ fn what_was_found_changes_no_bits_of_sums() {
 
 #[test]
 fn what_is_no_log_of_an_earlier_run_is_named_before_the_program_starts() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let begin = first_lines(ALL);
     let no_tree = first_lines("[[tree]]\nshape = 'linear'\n");
     for (log, status, more, said) in [

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use collbench_formats::RankTrace;
-use collbench_tests::{Cluster, Job, Workspace, have, long_or, program};
+use collbench_tests::{Cluster, Job, Workspace, have, long_or, program, skip_unless};
 
 const TREES: [&str; 3] = [
     "[[tree]]\n\
@@ -50,9 +50,7 @@ fn shared_memory() -> Vec<String> {
 
 #[test]
 fn nothing_is_left_of_ranks_when_one_is_killed_at_any_instant() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     for seed in 1..=long_or(150, 6) {
         let folder = Workspace::new();
         let file = folder.join("trees.toml");

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use collbench_tests::{Analysis, Form, Job, Workspace, have, program, side_by_side, tuned};
+use collbench_tests::{
+    Analysis, Form, Job, Workspace, have, program, side_by_side, skip_unless, tuned,
+};
 use serde_json::Value;
 
 /// Records a program with messages, and analyses that.
@@ -82,9 +84,7 @@ type Forced<'a> = (u32, &'a str, &'a [(u64, u64)]);
 
 #[test]
 fn the_nine_broadcasts_take_the_trees_that_were_asked_for_and_are_known_by_name() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     // Measured once by another tool, and as the algorithms are defined.
     let binary = [(0, 1), (0, 2), (1, 3), (1, 5), (2, 4), (2, 6), (3, 7)];
     let halves = [(1, 2), (2, 1), (3, 4), (4, 3), (5, 6), (6, 5), (0, 7)];
@@ -153,9 +153,7 @@ fn the_nine_broadcasts_take_the_trees_that_were_asked_for_and_are_known_by_name(
 
 #[test]
 fn other_collectives_are_known_by_name() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let named: [(&str, u32, &str); 27] = [
         ("reduce", 1, "linear"),
         ("reduce", 2, "chain(4)"),
@@ -215,9 +213,7 @@ fn other_collectives_are_known_by_name() {
 
 #[test]
 fn among_few_processes_the_library_decides_between_names_of_one_graph() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let names = ["binary", "binomial"];
     let both = |tree: &Value| {
         let also = tree["also"].as_array().unwrap().iter();
@@ -256,9 +252,7 @@ fn among_few_processes_the_library_decides_between_names_of_one_graph() {
 
 #[test]
 fn what_sends_nothing_when_it_is_begun_is_seen_in_the_blocking_calls_that_it_goes_on_in() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     side_by_side(&[4, 7], |&ranks| {
         let analysis = record(ranks, "silent.c", &["60"], &[]);
         let ends = &analysis.json["trace"]["message_ends"];
@@ -286,9 +280,7 @@ fn what_sends_nothing_when_it_is_begun_is_seen_in_the_blocking_calls_that_it_goe
 
 #[test]
 fn every_message_of_every_collective_is_in_its_instance() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     side_by_side(&[(4, "8"), (7, "20000")], |&(ranks, bytes)| {
         let analysis = record(ranks, "messages.c", &["50", bytes, "1"], &[]);
         let ends = &analysis.json["trace"]["message_ends"];
@@ -320,9 +312,7 @@ fn every_message_of_every_collective_is_in_its_instance() {
 
 #[test]
 fn nonblocking_collectives_under_way_together_keep_their_messages_apart() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let analysis = record(5, "overlaps.c", &["40"], &[]);
     let ends = &analysis.json["trace"]["message_ends"];
     assert_eq!(ends["paired"], analysis.json["trace"]["messages"], "{ends}");
@@ -377,9 +367,7 @@ fn nonblocking_collectives_under_way_together_keep_their_messages_apart() {
 
 #[test]
 fn an_algorithm_that_changes_with_the_payload_is_shown_so() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let arguments = ["allreduce", "5", "0", "2", "20000"];
     let analysis = record(6, "algorithms.c", &arguments, &[]);
     let found = entries(&analysis, "MPI_Allreduce");
@@ -393,9 +381,7 @@ fn an_algorithm_that_changes_with_the_payload_is_shown_so() {
 
 #[test]
 fn what_goes_through_shared_memory_is_called_opaque() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let arguments = ["bcast", "5", "0", "2", "300"];
     let options = ["--mca", "coll_sm_priority", "100"];
     let analysis = record(6, "algorithms.c", &arguments, &options);

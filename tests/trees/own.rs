@@ -1,6 +1,6 @@
 //! Operations over trees of our own on the processes of an MPI library.
 
-use collbench_tests::{Finished, Job, Workspace, have};
+use collbench_tests::{Finished, Job, Workspace, have, skip_unless};
 
 /// Runs `trees-under-mpi` with some words for the launcher, to its end.
 #[track_caller]
@@ -15,9 +15,7 @@ fn run(ranks: usize, options: &[&str], arguments: &[&str]) -> Finished {
 
 #[test]
 fn random_operations_over_random_trees_give_what_they_are_by_definition() {
-    if !have(&["mpirun"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun"]));
     for ranks in 1..=9 {
         let seed = (ranks * 1000).to_string();
         let finished = run(ranks, &[], &["check", &seed, "25"]);
@@ -30,9 +28,7 @@ fn random_operations_over_random_trees_give_what_they_are_by_definition() {
 
 #[test]
 fn threads_of_several_processes_take_part_in_random_operations_over_random_trees() {
-    if !have(&["mpirun"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun"]));
     let finished = run(3, &[], &["threads", "500", "20"]);
     let expected = ["rank 0: 20 trees", "rank 1: 20 trees", "rank 2: 20 trees"];
     assert_eq!(finished.sorted_lines(), expected);
@@ -40,9 +36,7 @@ fn threads_of_several_processes_take_part_in_random_operations_over_random_trees
 
 #[test]
 fn a_large_send_under_way_goes_on_while_its_sender_waits_in_any_operation() {
-    if !have(&["mpirun"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun"]));
     // Over TCP the library moves nothing by itself.
     for options in [&[][..], &["--mca", "btl", "tcp,self"]] {
         let finished = run(2, options, &["outstanding"]);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use collbench_formats::{Definition, RankTrace, RecordKind};
 use collbench_tests::{
-    Cluster, Finished, Form, Job, Workspace, command, have, program, run_in, run_ranks,
+    Cluster, Finished, Form, Job, Workspace, command, have, program, run_in, run_ranks, skip_unless,
 };
 
 use super::{names_in, recorded_over, tree_file, unrecorded};
@@ -71,9 +71,7 @@ fn around_trees(ranks: usize, arguments: &[&str], trees: &str) -> Option<Finishe
 
 #[test]
 fn random_operations_give_what_they_give_with_the_library() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     for (ranks, seed, form) in [(5, "11", Form::Outer), (4, "12", Form::Inner)] {
         let job = Job {
             form,
@@ -133,9 +131,7 @@ fn on_several_hosts_values_cross_by_messages() {
 
 #[test]
 fn wrong_arguments_give_the_errors_of_the_library() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let job = Job::new(2, program("around_trees.c"), &["errors"]);
     let plain = job.plain(Workspace::new().path()).expect(0);
     let over_trees = unrecorded(&job, BINOMIAL).expect(0);
@@ -145,9 +141,7 @@ fn wrong_arguments_give_the_errors_of_the_library() {
 
 #[test]
 fn an_error_handler_may_free_the_communicator_whose_call_has_failed() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let job = Job::new(3, program("around_trees.c"), &["freed"]);
     let finished = unrecorded(&job, BINOMIAL).expect(0);
     let handled = |line: &&str| line.contains("handled ");
@@ -159,9 +153,7 @@ fn an_error_handler_may_free_the_communicator_whose_call_has_failed() {
 
 #[test]
 fn exceptions_of_cpp_leave_replaced_calls() {
-    if !have(&["mpirun", "mpicxx"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicxx"]));
     let trees = "[[tree]]\noperations = ['allreduce']\nshape = 'exchange'\n\
                  [[tree]]\noperations = ['bcast']\nshape = 'linear'\n";
     for what in ["handler", "operation"] {
@@ -173,9 +165,7 @@ fn exceptions_of_cpp_leave_replaced_calls() {
 
 #[test]
 fn what_the_kernel_refuses_one_rank_to_copy_comes_through_shared_memory() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let linear = "[[tree]]\noperations = ['bcast', 'reduce', 'gather']\nshape = 'linear'\n";
     for refused in ["0", "1"] {
         let job = Job {
@@ -195,9 +185,7 @@ fn a_part_of_nothing_is_no_error() {
 
 #[test]
 fn trees_that_are_gone_when_the_program_starts_mean_the_mpi_library() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let mut job = Job::new(2, program("around_trees.c"), &["callbacks"]);
     let remove = "rm .collbench-trees-*; exec \"$@\"";
     let folder = Workspace::new();
@@ -221,9 +209,7 @@ fn trees_that_are_gone_when_the_program_starts_mean_the_mpi_library() {
 
 #[test]
 fn a_limit_of_files_that_is_below_what_a_tree_shares_means_the_mpi_library() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     // Shared memory of Open MPI's own is in files, too.
     let launcher = ["--mca", "btl", "tcp,self"];
     let limited = "ulimit -f 8; exec \"$@\"";
@@ -241,9 +227,7 @@ fn a_limit_of_files_that_is_below_what_a_tree_shares_means_the_mpi_library() {
 
 #[test]
 fn a_tool_that_uses_mpi_before_trees_are_agreed_on_gets_them_later() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let folder = Workspace::new();
     let trees = "[[tree]]\noperations = ['allreduce', 'barrier']\nshape = 'exchange'\n";
     let tool = program("early.c");
@@ -272,9 +256,7 @@ fn communicators_for_whose_trees_there_is_no_memory_use_the_mpi_library() {
 
 #[test]
 fn a_library_for_gpus_means_the_mpi_library_whenever_it_is_loaded() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let folder = Workspace::new();
     let library = folder.join("libcuda.so.1");
     fs::copy(program("gpu.c"), &library).unwrap();
@@ -323,9 +305,7 @@ fn communicators_in_two_threads_and_many_one_after_the_other_have_trees_of_their
 
 #[test]
 fn a_program_in_fortran_does_what_it_does_with_the_library() {
-    if !have(&["mpirun", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpifort"]));
     for source in ["same_mpif.F", "same_f08.F90"] {
         let job = Job::new(4, program(source), &[]);
         let finished = unrecorded(&job, BINOMIAL).expect(0);
@@ -335,9 +315,7 @@ fn a_program_in_fortran_does_what_it_does_with_the_library() {
 
 #[test]
 fn sections_of_fortran_arrays_go_over_trees_and_what_lies_between_stays() {
-    if !have(&["mpirun", "mpifort"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpifort"]));
     let job = Job::new(3, program("sections_f08.F90"), &[]);
     for trees in [BINOMIAL, EXCHANGE, SEVERAL] {
         let finished = unrecorded(&job, trees).expect(0);
@@ -385,9 +363,7 @@ fn a_wrong_tree_file_is_refused_before_the_command_runs() {
 
 #[test]
 fn a_rank_without_the_library_means_the_mpi_library_for_all_which_is_said_once() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let folder = Workspace::new();
     let file = tree_file(&folder, BINOMIAL);
     // The second program of the job is started without the recorder.

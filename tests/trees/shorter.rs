@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use collbench_tests::{Cluster, Job, Workspace, have, program};
+use collbench_tests::{Cluster, Job, Workspace, have, program, skip_unless};
 
 use super::unrecorded;
 
@@ -46,9 +46,7 @@ fn all_done(n_ranks: usize) -> Vec<String> {
 
 #[test]
 fn a_count_that_is_too_short_is_an_error_and_overruns_nothing() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     let job = Job::new(6, program("shorter.c"), &["1", "60"]);
     let finished = unrecorded(&job, SHAPES);
     assert_eq!(finished.expect(0).sorted_lines(), all_done(6));

@@ -1,6 +1,6 @@
 //! Random programs of mixed collectives, with other operations under way around them.
 
-use collbench_tests::{Finished, Job, Workspace, have, long_or, program};
+use collbench_tests::{Finished, Job, Workspace, have, long_or, program, skip_unless};
 
 use super::{recorded_over, unrecorded};
 
@@ -23,9 +23,7 @@ const TREES: [&str; 4] = [
 
 #[test]
 fn random_programs_with_others_under_way_give_what_they_give_with_the_library() {
-    if !have(&["mpirun", "mpicc"]) {
-        return;
-    }
+    skip_unless!(have(&["mpirun", "mpicc"]));
     for seed in 1..=long_or(200, 2) {
         as_with_the_library(seed, |folder, job| {
             let trees = TREES[seed % TREES.len()];
