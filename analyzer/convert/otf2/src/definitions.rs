@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bincode::{Decode, Encode};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Error;
@@ -19,7 +20,7 @@ macro_rules! references {
         ///
         /// It belongs to the archive that gave it. Another archive refuses it, or takes it for a
         /// definition of its own with the same number.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
         pub struct $name(pub(crate) u32);
     )*};
 }

@@ -1,11 +1,13 @@
 //! Events of a location.
 
+use bincode::{Decode, Encode};
+
 use crate::definitions::{
     AttributeType, CommRef, MetricRef, MetricType, RegionRef, SourceCodeRef, StringRef, WindowRef,
 };
 
 /// What happened on a location. The names are those of OTF2's event records.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Encode, Decode)]
 pub enum Event {
     /// A region was entered.
     Enter(RegionRef),
@@ -50,7 +52,7 @@ pub enum Event {
 }
 
 /// One process's part in a collective operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Collective {
     /// The operation.
     pub op: CollectiveOp,
@@ -65,7 +67,7 @@ pub struct Collective {
 }
 
 /// The root of a collective operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum Root {
     /// The operation has none.
     None,
@@ -78,7 +80,7 @@ pub enum Root {
 }
 
 /// A transfer of data between this process and another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct Transfer {
     /// The window.
     pub window: WindowRef,
@@ -90,8 +92,8 @@ pub struct Transfer {
     pub matching_id: u64,
 }
 
-/// A collective operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A collective operation; their order is that of their numbers in OTF2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[repr(u8)]
 #[allow(missing_docs)]
 pub enum CollectiveOp {
@@ -120,37 +122,8 @@ pub enum CollectiveOp {
     DestroyHandleAndDeallocate,
 }
 
-impl CollectiveOp {
-    /// All operations; the position of each is its number in OTF2.
-    pub const ALL: [Self; 23] = [
-        Self::Barrier,
-        Self::Bcast,
-        Self::Gather,
-        Self::Gatherv,
-        Self::Scatter,
-        Self::Scatterv,
-        Self::Allgather,
-        Self::Allgatherv,
-        Self::Alltoall,
-        Self::Alltoallv,
-        Self::Alltoallw,
-        Self::Allreduce,
-        Self::Reduce,
-        Self::ReduceScatter,
-        Self::Scan,
-        Self::Exscan,
-        Self::ReduceScatterBlock,
-        Self::CreateHandle,
-        Self::DestroyHandle,
-        Self::Allocate,
-        Self::Deallocate,
-        Self::CreateHandleAndAllocate,
-        Self::DestroyHandleAndDeallocate,
-    ];
-}
-
 /// The value of a metric, of the type in its definition.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Encode, Decode)]
 pub enum MetricValue {
     /// An integer of either sign.
     Signed(i64),
@@ -171,7 +144,7 @@ impl MetricValue {
 }
 
 /// The value of an attribute, of the type in its definition.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Encode, Decode)]
 pub enum AttributeValue {
     /// An integer that is not negative.
     Unsigned(u64),

@@ -4,21 +4,25 @@
 //! sees and which is gone when the archive is, however it ends. A block holds whole
 //! events.
 
-mod encoding;
-
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use bincode::config::{Configuration, Limit, LittleEndian, Varint, standard};
+
 use crate::definitions::AttributeRef;
 use crate::error::Error;
 use crate::event::{AttributeValue, Event};
 
-use encoding::{decode, encode};
-
 /// From this many bytes on, a block goes to the file: with 4,096 locations, 128 MiB in all.
 const BLOCK_BYTES: usize = 32 << 10;
+
+/// How events become bytes: small numbers take one. The limit is that of one event.
+const ENCODING: Configuration<LittleEndian, Varint, Limit<{ 1 << 24 }>> = standard().with_limit();
+
+/// An event as it is encoded: the time since the one before it, ns, and its attributes.
+type Encoded = (u64, Event, Vec<(AttributeRef, AttributeValue)>);
 
 /// The events of one location.
 #[derive(Default)]
@@ -82,12 +86,13 @@ impl Spool {
                 last_ns: stream.last_ns,
             });
         }
-        encode(
-            &mut stream.block,
-            time_ns - stream.last_ns,
-            event,
-            attributes,
-        );
+        let encoded = (time_ns - stream.last_ns, event, attributes);
+        bincode::encode_into_std_write(encoded, &mut stream.block, ENCODING).map_err(|error| {
+            Error::Temporary {
+                directory: self.directory.clone(),
+                source: io::Error::other(error),
+            }
+        })?;
         stream.last_ns = time_ns;
         stream.n_events += 1;
         if stream.block.len() >= BLOCK_BYTES {
@@ -126,11 +131,11 @@ impl Spool {
         let stream = std::mem::take(&mut self.streams[location]);
         let mut checksum = crc32fast::Hasher::new();
         let mut time_ns = 0;
-        let mut attributes = Vec::new();
         let mut pass = |mut encoded: &[u8]| {
             checksum.update(encoded);
             while !encoded.is_empty() {
-                let Some((since, event)) = decode(&mut encoded, &mut attributes) else {
+                let decoded = bincode::decode_from_slice::<Encoded, _>(encoded, ENCODING);
+                let Ok(((since_ns, event, attributes), n_bytes)) = decoded else {
                     return Err(Error::Temporary {
                         directory: self.directory.clone(),
                         source: io::Error::new(
@@ -139,7 +144,8 @@ impl Spool {
                         ),
                     });
                 };
-                time_ns += since;
+                encoded = &encoded[n_bytes..];
+                time_ns += since_ns;
                 write(time_ns, &event, &attributes)?;
             }
             Ok(())
@@ -164,7 +170,8 @@ impl Spool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definitions::RegionRef;
+    use crate::definitions::{CommRef, MetricRef, RegionRef, SourceCodeRef, StringRef, WindowRef};
+    use crate::event::{Collective, CollectiveOp, MetricValue, Root, Transfer};
 
     #[test]
     fn events_of_many_locations_in_turn_come_back_by_location() {
@@ -193,6 +200,84 @@ mod tests {
                 .expect("the file is readable");
             assert_eq!(next, n);
         }
+    }
+
+    #[test]
+    fn events_of_all_kinds_come_back_with_their_attributes() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut spool = Spool::new(directory.path());
+        spool.streams.push(Stream::default());
+        let (window, comm, metric) = (WindowRef(3), CommRef(u32::MAX), MetricRef(300));
+        let (matching_id, request) = (u64::MAX, 1 << 40);
+        let transfer = Transfer {
+            window,
+            remote: 70_000,
+            bytes: 1 << 33,
+            matching_id,
+        };
+        let roots = [
+            Root::None,
+            Root::Rank(u32::MAX),
+            Root::This,
+            Root::ThisGroup,
+        ];
+        let collectives = roots.map(|root| Collective {
+            op: CollectiveOp::DestroyHandleAndDeallocate,
+            comm,
+            root,
+            bytes_sent: 0,
+            bytes_received: u64::MAX,
+        });
+        let values = [
+            MetricValue::Unsigned(u64::MAX),
+            MetricValue::Signed(i64::MIN),
+            MetricValue::Float(-0.1),
+        ];
+        let mut events = vec![
+            Event::Enter(RegionRef(0)),
+            Event::Leave(RegionRef(u32::MAX)),
+            Event::MpiCollectiveBegin,
+            Event::NonBlockingCollectiveRequest { request },
+            Event::NonBlockingCollectiveComplete {
+                collective: collectives[1],
+                request,
+            },
+            Event::RmaPut(transfer),
+            Event::RmaGet(transfer),
+            Event::RmaOpCompleteBlocking {
+                window,
+                matching_id,
+            },
+            Event::RmaOpCompleteNonBlocking {
+                window,
+                matching_id,
+            },
+        ];
+        events.extend(collectives.map(Event::MpiCollectiveEnd));
+        events.extend(values.map(|value| Event::Metric(metric, value)));
+        let attributes = [
+            AttributeValue::Unsigned(u64::MAX),
+            AttributeValue::Signed(-1),
+            AttributeValue::Float(1e300),
+            AttributeValue::String(StringRef(7)),
+            AttributeValue::SourceCode(SourceCodeRef(251)),
+        ]
+        .map(|value| (AttributeRef(9), value));
+        for (n, event) in events.iter().enumerate() {
+            let attributes = &attributes[..n % 6];
+            spool
+                .push(0, n as u64, event, attributes)
+                .expect("an event");
+        }
+        let mut n = 0;
+        let check = |time_ns, event: &Event, found: &[(AttributeRef, AttributeValue)]| {
+            assert_eq!((time_ns, event), (n as u64, &events[n]));
+            assert_eq!(*found, attributes[..n % 6]);
+            n += 1;
+            Ok(())
+        };
+        spool.replay(0, check).expect("nothing is in a file");
+        assert_eq!(n, events.len());
     }
 
     #[test]

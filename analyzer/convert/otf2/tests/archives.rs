@@ -753,7 +753,7 @@ fn files_that_cannot_grow_are_an_error_when_events_are_written() {
         return;
     };
     let place = Place::new();
-    let n = if kib == "1" { 200 } else { 650_000 };
+    let n = if kib == "1" { 200 } else { 550_000 };
     let error = one_location(&library, &place.directory, "a", 0..n).expect_err("there is no space");
     let said = error.to_string();
     assert!(said.starts_with("OTF2 cannot write events: "), "{said}");
