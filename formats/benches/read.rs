@@ -1,10 +1,7 @@
 //! Reading a rank file: going through its chunks, and the cost of each record that is looked at.
 
 use collbench_formats::write::{ChunkPosition, file_header, records_chunk};
-use collbench_formats::{
-    Abi, Anchor, ClockIdentity, ClockSource, HostIdentity, Identity, MpiIdentity, Operation,
-    RankTrace, Record,
-};
+use collbench_formats::{Anchor, Identity, Operation, RankTrace, Record};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 
@@ -20,31 +17,8 @@ fn main() {
 fn rank_file(n_chunks: u32, closed: bool) -> Vec<u8> {
     let anchor = Anchor::from([1_000, 500, 500, 500, 4]);
     let identity = Identity {
-        recorder: "0.1.0".into(),
-        world: 7,
-        rank: 0,
-        world_size: 2,
-        pid: 4711,
-        spawned: false,
-        host: HostIdentity {
-            name: "node1".into(),
-            boot_id: "b".into(),
-            time_namespace: 1,
-        },
-        clock: ClockIdentity {
-            source: ClockSource::Tsc,
-            granularity_ticks: 26,
-            read_cost_milliticks: 24_000,
-        },
-        mpi: MpiIdentity {
-            abi: Abi::OpenMpi,
-            library_version: "Open MPI v4.1.4".into(),
-            library_path: "libmpi.so".into(),
-            thread_level: 0,
-        },
-        layers: Vec::new(),
-        command: vec!["./app".into()],
         anchors: vec![anchor.into()],
+        ..Identity::made_up(0, 2)
     };
     let n_records = u64::from(n_chunks) * PER_CHUNK;
     let end = closed.then_some((anchor, n_records));

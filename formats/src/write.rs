@@ -1,6 +1,7 @@
 //! Writes rank files: pieces, which the recorder uses too, and whole files for programs that do not
 //! record.
 
+mod made_up;
 mod pieces;
 mod rank_file;
 mod sequences;

@@ -20,52 +20,15 @@ pub(crate) fn place(ordinal: u32, first_record: u64, ticks: u64) -> write::Chunk
 
 pub(crate) fn identity() -> Identity {
     Identity {
-        recorder: "0.1.0".into(),
-        world: 77,
-        rank: 1,
-        world_size: 4,
-        pid: 4711,
-        spawned: false,
-        host: HostIdentity {
-            name: "h1".into(),
-            boot_id: "b".into(),
-            time_namespace: 1,
-        },
-        clock: ClockIdentity {
-            source: ClockSource::Tsc,
-            granularity_ticks: 26,
-            read_cost_milliticks: 23_000,
-        },
-        mpi: MpiIdentity {
-            abi: Abi::OpenMpi,
-            library_version: "Open MPI v4.1.4".into(),
-            library_path: "/lib/libmpi.so.40".into(),
-            thread_level: 0,
-        },
-        layers: vec![LayerState {
-            name: "calls".into(),
-            on: true,
-            reason: String::new(),
-        }],
-        command: vec!["./app".into()],
         anchors: vec![anchor(10).into(), anchor(20).into()],
+        ..Identity::made_up(1, 4)
     }
 }
 
 fn world() -> Definition {
     Definition::Communicator(Communicator {
-        index: 0,
-        id: 5,
-        parent: NO_COMMUNICATOR,
-        constructor: 0,
-        position: 0,
-        kind: CommunicatorKind::Intra,
-        size: 4,
-        rank: 1,
-        remote_size: 0,
-        first_member: 0,
-        remote_first_member: NO_RANK,
         name: "MPI_COMM_WORLD".into(),
+        ..Communicator::predefined(0, 5, 4, 1)
     })
 }
 

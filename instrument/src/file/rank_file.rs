@@ -219,41 +219,12 @@ impl RankFile {
 pub(super) mod tests {
     use std::os::fd::AsRawFd;
 
-    use collbench_formats::{
-        Abi, ClockIdentity, ClockSource, Damage, Definition, HostIdentity, MpiIdentity, Operation,
-        RankTrace, Record, SequenceEntry,
-    };
+    use collbench_formats::{Damage, Definition, Operation, RankTrace, Record, SequenceEntry};
 
     use super::*;
 
     pub(in crate::file) fn identity() -> Identity {
-        Identity {
-            recorder: "0.1.0".into(),
-            world: 1,
-            rank: 0,
-            world_size: 1,
-            pid: 1,
-            spawned: false,
-            host: HostIdentity {
-                name: "h".into(),
-                boot_id: "b".into(),
-                time_namespace: 0,
-            },
-            clock: ClockIdentity {
-                source: ClockSource::MonotonicRaw,
-                granularity_ticks: 1,
-                read_cost_milliticks: 1,
-            },
-            mpi: MpiIdentity {
-                abi: Abi::OpenMpi,
-                library_version: String::new(),
-                library_path: String::new(),
-                thread_level: 0,
-            },
-            layers: vec![],
-            command: vec![],
-            anchors: vec![],
-        }
+        Identity::made_up(0, 1)
     }
 
     pub(in crate::file) fn anchor() -> Anchor {

@@ -6,10 +6,9 @@ use std::io::Cursor;
 
 use collbench_formats::write::RankFileWriter;
 use collbench_formats::{
-    Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
-    Completion, Definition, Direction, HostIdentity, Identity, Initiation, Layer, LayerState,
-    Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, OffsetSample, Operation, Record, RecordKind,
-    UNKNOWN_COMMUNICATOR,
+    Anchor, Communicator, CompletingCall, Completion, Definition, Direction, HostIdentity,
+    Identity, Initiation, Layer, LayerState, Message, MpiIdentity, NO_RANK, OffsetSample,
+    Operation, Record, RecordKind, UNKNOWN_COMMUNICATOR,
 };
 
 use crate::drawn_graph::DrawnGraph;
@@ -332,18 +331,8 @@ impl DrawnRun {
     fn definitions(&self, rank: u32, has_exchanges: bool) -> Vec<Definition> {
         let n = self.processes.len() as u32;
         let predefined = |index, id, size, rank, first_member| Communicator {
-            index,
-            id,
-            parent: NO_COMMUNICATOR,
-            constructor: 0,
-            position: 0,
-            kind: CommunicatorKind::Intra,
-            size,
-            rank,
-            remote_size: 0,
             first_member,
-            remote_first_member: NO_RANK,
-            name: String::new(),
+            ..Communicator::predefined(index, id, size, rank)
         };
         let own = 2 + 1000 * u64::from(rank);
         let mut definitions = vec![
@@ -389,32 +378,22 @@ fn anchor(ticks: u64) -> Anchor {
 
 fn identity(rank: u32, n: u32, host: usize) -> Identity {
     let layer = |layer| LayerState::new(layer, true, "");
+    let made_up = Identity::made_up(rank, n);
     Identity {
-        recorder: "0.1.0".into(),
-        world: 77,
-        rank,
-        world_size: n,
-        pid: 100 + rank,
-        spawned: false,
         host: HostIdentity {
             name: format!("n{host}"),
             boot_id: format!("boot of {host}"),
-            time_namespace: 1,
-        },
-        clock: ClockIdentity {
-            source: ClockSource::MonotonicRaw,
-            granularity_ticks: 1,
-            read_cost_milliticks: 9000,
+            ..made_up.host
         },
         mpi: MpiIdentity {
-            abi: Abi::OpenMpi,
             library_version: "none (drawn)".into(),
             library_path: String::new(),
-            thread_level: 0,
+            ..made_up.mpi
         },
         layers: [Layer::Calls, Layer::Messages].map(layer).into(),
         command: vec!["./drawn".into()],
         anchors: [START - 500_000, START].map(|at| anchor(at).into()).into(),
+        ..made_up
     }
 }
 

@@ -147,18 +147,9 @@ fn change_one(definitions: &mut Vec<Definition>, random: &mut Random) {
 /// A communicator made on the one before it.
 fn chain(index: u32) -> Definition {
     Definition::Communicator(Communicator {
-        index,
-        id: 1000 + u64::from(index),
         parent: index.wrapping_sub(1),
         constructor: 128,
-        position: 0,
-        kind: CommunicatorKind::Intra,
-        size: 2,
-        rank: index % 2,
-        remote_size: 0,
-        first_member: 0,
-        remote_first_member: u32::MAX,
-        name: String::new(),
+        ..Communicator::predefined(index, 1000 + u64::from(index), 2, index % 2)
     })
 }
 

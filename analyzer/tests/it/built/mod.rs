@@ -12,9 +12,8 @@ use collbench_analyzer::results::{OperationSummary, Remark};
 use collbench_analyzer::{Analysis, AnalyzeError, Options, RunFiles, Selection};
 use collbench_formats::write::{ChunkPosition, RankFileWriter, Stop};
 use collbench_formats::{
-    Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
-    Completion, Definition, Direction, HostIdentity, Identity, Initiation, Layer, LayerState,
-    Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentCollective,
+    Anchor, Communicator, CommunicatorKind, CompletingCall, Completion, Definition, Direction,
+    Identity, Initiation, Layer, LayerState, Message, Operation, PersistentCollective,
     PersistentStart, Record, SequenceEntry, StopReason, UnsuccessfulTests, phase_words,
 };
 use tempfile::TempDir;
@@ -183,20 +182,7 @@ pub fn phase(level: i32, at: u64) -> Record {
 }
 
 pub fn communicator(index: u32, id: u64, size: u32, rank: u32) -> Communicator {
-    Communicator {
-        index,
-        id,
-        parent: NO_COMMUNICATOR,
-        constructor: 0,
-        position: 0,
-        kind: CommunicatorKind::Intra,
-        size,
-        rank,
-        remote_size: 0,
-        first_member: 0,
-        remote_first_member: NO_RANK,
-        name: String::new(),
-    }
+    Communicator::predefined(index, id, size, rank)
 }
 
 /// A part of the world, as `MPI_Comm_split` number `position` on it makes it.
@@ -229,34 +215,13 @@ impl TestProcess {
     pub fn new(rank: u32, world_size: u32) -> Self {
         Self {
             identity: Identity {
-                recorder: "0.1.0".into(),
-                world: 77,
-                rank,
-                world_size,
-                pid: 100 + rank,
-                spawned: false,
-                host: HostIdentity {
-                    name: "n01".into(),
-                    boot_id: "boot-1".into(),
-                    time_namespace: 1,
-                },
-                clock: ClockIdentity {
-                    source: ClockSource::MonotonicRaw,
-                    granularity_ticks: 1,
-                    read_cost_milliticks: 9000,
-                },
-                mpi: MpiIdentity {
-                    abi: Abi::OpenMpi,
-                    library_version: "Open MPI v4.1.4, package: Debian".into(),
-                    library_path: "/lib/libmpi.so".into(),
-                    thread_level: 0,
-                },
                 layers: vec![
                     LayerState::new(Layer::Calls, true, ""),
                     LayerState::new(Layer::Messages, false, "not in this version"),
                 ],
                 command: vec!["./app".into(), "-x".into()],
                 anchors: vec![anchor(START - 500).into(), anchor(START).into()],
+                ..Identity::made_up(rank, world_size)
             },
             definitions: vec![
                 Definition::Communicator(communicator(0, 1, world_size, rank)),
