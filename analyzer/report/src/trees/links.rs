@@ -4,44 +4,19 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::tree::Place;
-use collbench_text::inert;
-use collbench_trees::sites::Sites;
-use serde::Deserialize;
+use collbench_tune::predict::MeasuredLinks;
 
 use super::ranks::{MAX_RANKS, Ranks};
-
-/// Name of the document and its version.
-const SCHEMA: &str = "collbench.links/1";
 
 /// Why a links file names no ranks.
 #[derive(Debug, thiserror::Error)]
 pub enum LinksError {
-    /// It is no document of this kind.
-    #[error("this is not a links file of collbench-bench logp: {0}")]
-    Json(#[from] serde_json::Error),
-    /// It has another schema.
-    #[error("schema \"{}\"; expected \"{SCHEMA}\"", inert::line(.0, 60))]
-    Schema(String),
+    /// It cannot be read.
+    #[error(transparent)]
+    Links(#[from] collbench_tune::predict::LinksError),
     /// Its network was simulated, or there are too many ranks.
     #[error("hosts of {0} ranks; expected from 1 to {MAX_RANKS}")]
     Number(u64),
-    /// A link leads to a rank without a host.
-    #[error("a link between ranks {0} and {1}, of {2}")]
-    Between(u64, u64, u64),
-}
-
-/// What trees need of the document.
-#[derive(Debug, Deserialize)]
-struct Document {
-    schema: String,
-    hosts: Vec<String>,
-    links: Vec<Link>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Link {
-    between: [u64; 2],
-    round_trip_ns: f64,
 }
 
 impl Ranks {
@@ -50,42 +25,22 @@ impl Ranks {
     /// # Errors
     /// Those of [`LinksError`].
     pub fn of_links(text: &str) -> Result<Self, LinksError> {
-        let document: Document = serde_json::from_str(text)?;
-        if document.schema != SCHEMA {
-            return Err(LinksError::Schema(document.schema));
-        }
-        let n = document.hosts.len() as u64;
+        let links = MeasuredLinks::parse(text.as_bytes())?;
+        let n = links.hosts.len() as u64;
         if n == 0 || n > MAX_RANKS {
             return Err(LinksError::Number(n));
         }
         let mut hosts: Vec<String> = Vec::new();
-        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-        let mut of_rank = Vec::with_capacity(document.hosts.len());
-        for name in document.hosts {
-            let host = *numbers.entry(name).or_insert_with_key(|name| {
+        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut of_rank = Vec::with_capacity(links.hosts.len());
+        for name in &links.hosts {
+            let host = *numbers.entry(name).or_insert_with(|| {
                 hosts.push(name.clone());
                 hosts.len() - 1
             });
             of_rank.push(host);
         }
-        let mut round_trips: BTreeMap<(usize, usize), i64> = BTreeMap::new();
-        for Link {
-            between: [a, b],
-            round_trip_ns,
-        } in document.links
-        {
-            if a.max(b) >= n {
-                return Err(LinksError::Between(a, b, n));
-            }
-            let (a, b) = (of_rank[a as usize], of_rank[b as usize]);
-            if a != b {
-                // Of several links between two hosts the shortest is the least disturbed.
-                let ns = round_trip_ns.max(1.0) as i64;
-                let shortest = round_trips.entry((a.min(b), a.max(b))).or_insert(ns);
-                *shortest = ns.min(*shortest);
-            }
-        }
-        let sites = Sites::find(hosts.len(), &round_trips);
+        let sites = links.sites(&hosts);
         let place = |host: usize| Place {
             host: host as u32,
             site: sites.as_ref().map(|sites| sites.of_host[host] as u32),
@@ -113,8 +68,11 @@ mod tests {
             serde_json::json!({ "between": [a, b], "class": "LAN", "round_trip_ns": ns })
         };
         let links: Vec<_> = pairs.map(link).collect();
-        serde_json::json!({ "schema": SCHEMA, "command": [], "hosts": hosts, "links": links })
-            .to_string()
+        let class = serde_json::json!({ "name": "LAN", "g_is_visible": false, "sizes": [] });
+        serde_json::json!({
+            "schema": "collbench.links/1", "hosts": hosts, "classes": [class], "links": links
+        })
+        .to_string()
     }
 
     #[test]

@@ -109,7 +109,8 @@ pub struct MeasuredClass {
 /// The links of a links file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredLinks {
-    hosts: Vec<String>,
+    /// The host of each process.
+    pub hosts: Vec<String>,
     /// The classes of its links.
     pub classes: Vec<MeasuredClass>,
     /// By the names of two hosts in order the class of the links between them.
@@ -165,7 +166,8 @@ impl MeasuredLinks {
     }
 
     /// The sites of hosts with these names; `None` where round trips show no others.
-    pub(super) fn sites(&self, hosts: &[String]) -> Option<Sites> {
+    #[must_use]
+    pub fn sites(&self, hosts: &[String]) -> Option<Sites> {
         let pairs = (0..hosts.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
         let round_trips = pairs.filter_map(|(a, b)| {
             let ns = self.shortest_ns.get(&in_order(&hosts[a], &hosts[b]))?;
