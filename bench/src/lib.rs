@@ -23,11 +23,11 @@ pub mod sor;
 mod thorough;
 mod trees;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use collbench_text::man;
+use collbench_command::Installation;
+use collbench_text::output;
 
 pub use machine::Machine;
 
@@ -66,12 +66,8 @@ Exit status: 0 measured, 1 failed, 2 usage.";
     after_help = AFTER_HELP
 )]
 struct Options {
-    /// Print a completion script for this shell and exit
-    #[arg(long, value_name = "SHELL", exclusive = true)]
-    completions: Option<clap_complete::Shell>,
-    /// Print the man page and exit
-    #[arg(long, exclusive = true)]
-    man: bool,
+    #[command(flatten)]
+    installation: Installation,
     #[command(subcommand)]
     measurement: Option<Measurement>,
 }
@@ -96,7 +92,6 @@ pub fn main() -> ExitCode {
     let options = Options::parse();
     match run(options) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("collbench-bench: {error:#}");
             ExitCode::FAILURE
@@ -105,12 +100,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(options: Options) -> anyhow::Result<()> {
-    let mut command = Options::command();
     let mut output = Vec::new();
-    if let Some(shell) = options.completions {
-        clap_complete::generate(shell, &mut command, "collbench-bench", &mut output);
-    } else if options.man {
-        write_man_pages(command, &mut output)?;
+    if let Some(text) = options.installation.asked_for::<Options>()? {
+        output = text;
     } else {
         match options.measurement {
             Some(Measurement::Overhead(options)) => overhead::run(&options, &mut output)?,
@@ -124,7 +116,7 @@ fn run(options: Options) -> anyhow::Result<()> {
             Some(Measurement::Results(options)) => results::run(&options, &mut output)?,
             Some(Measurement::Logp(options)) => logp::run(&options, &mut output)?,
             Some(Measurement::Overlap(options)) => overlap::run(&options, &mut output)?,
-            None => command
+            None => Options::command()
                 .error(
                     clap::error::ErrorKind::MissingSubcommand,
                     "expected a command; --help lists them",
@@ -132,31 +124,7 @@ fn run(options: Options) -> anyhow::Result<()> {
                 .exit(),
         }
     }
-    io::stdout().write_all(&output)?;
-    Ok(())
-}
-
-/// The page of the command, followed by those of its measurements.
-fn write_man_pages(mut command: clap::Command, output: &mut Vec<u8>) -> anyhow::Result<()> {
-    command.build();
-    let measurements: Vec<clap::Command> = command
-        .get_subcommands()
-        .filter(|measurement| measurement.get_name() != "help")
-        .cloned()
-        .collect();
-    for mut command in std::iter::once(command).chain(measurements) {
-        let usage = command.render_usage().to_string();
-        let page = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
-        output.extend(page.into_bytes());
-    }
-    Ok(())
-}
-
-/// Whether the reader of the output has gone, which is not an error.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    Ok(output::print(&output)?)
 }
 
 #[cfg(test)]

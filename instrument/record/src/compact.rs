@@ -19,11 +19,12 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use anyhow::{Context, anyhow, bail};
-use clap::{CommandFactory, Parser};
+use clap::Parser;
+use collbench_command::Installation;
 use collbench_files::{Folder, guard_mappings};
 use collbench_instrument::Form;
 use collbench_instrument::directory::{UNFINISHED_SUFFIX, is_rank_file};
-use collbench_text::man;
+use collbench_text::output::print;
 
 use crate::interrupt::{self, Interrupted};
 use rewrite::{Direction, Ended, Rewritten, rewrite};
@@ -69,12 +70,8 @@ struct Options {
     /// reach MPI_Finalize
     #[arg(long)]
     ended: bool,
-    /// Print a completion script for this shell and exit
-    #[arg(long, value_name = "SHELL", exclusive = true)]
-    completions: Option<clap_complete::Shell>,
-    /// Print the man page and exit
-    #[arg(long, exclusive = true)]
-    man: bool,
+    #[command(flatten)]
+    installation: Installation,
 }
 
 /// The outcome for the files of a trace.
@@ -112,17 +109,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    let mut text = Vec::new();
-    if let Some(shell) = options.completions {
-        let mut command = Options::command();
-        clap_complete::generate(shell, &mut command, "collbench-compact", &mut text);
-    } else if options.man {
-        let mut command = Options::command();
-        let usage = command.render_usage().to_string();
-        text = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?.into_bytes();
-    }
-    let Some(trace) = options.trace.as_deref().filter(|_| text.is_empty()) else {
-        return print(&text);
+    let text = options.installation.asked_for::<Options>()?;
+    let Some(trace) = &options.trace else {
+        print(&text.unwrap_or_default())?;
+        return Ok(ExitCode::SUCCESS);
     };
     let direction = if options.expand {
         Direction::Expand
@@ -161,14 +151,6 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
 
 fn tell(words: &str) {
     let _ = io::stderr().write_all(format!("collbench-compact: {words}\n").as_bytes());
-}
-
-/// Writes to stdout; a closed pipe ends the command without a message.
-fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
-    match io::stdout().write_all(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
 }
 
 /// Compacts the trace of a run that has ended, whose directory the caller has locked; in the inner

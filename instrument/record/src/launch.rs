@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use clap::Parser;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{CommandFactory, Parser};
+use collbench_command::Installation;
 use collbench_files::guard_mappings;
 use collbench_formats::Layer;
 use collbench_formats::tree::{Policy, TreeRules};
@@ -27,7 +28,8 @@ use collbench_instrument::{
     Clock, ExchangeSettings, Form, LauncherRank, Layers, Settings, clock_of_name, directory,
     environment_of, is_launcher,
 };
-use collbench_text::{man, quantity};
+use collbench_text::output::print;
+use collbench_text::quantity;
 use collbench_version::{Mismatch, VERSION, mismatch, version_of_library};
 
 use crate::compact::compact_recorded;
@@ -162,12 +164,8 @@ struct Options {
     /// --adapt-log
     #[arg(long, requires = "trees", value_name = "FILE", help_heading = TREES)]
     adapt_from: Option<PathBuf>,
-    /// Print a completion script for this shell and exit
-    #[arg(long, value_name = "SHELL", exclusive = true, help_heading = INSTALLATION)]
-    completions: Option<clap_complete::Shell>,
-    /// Print the man page and exit
-    #[arg(long, exclusive = true, help_heading = INSTALLATION)]
-    man: bool,
+    #[command(flatten, next_help_heading = INSTALLATION)]
+    installation: Installation,
     /// Set by the outer form, for launchers: settings for the program that follows
     #[arg(long, hide = true, value_name = "SETTINGS")]
     relay: Option<String>,
@@ -229,21 +227,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(options: Options) -> anyhow::Result<ExitCode> {
-    if let Some(shell) = options.completions {
-        let mut text = Vec::new();
-        clap_complete::generate(
-            shell,
-            &mut Options::command(),
-            "collbench-record",
-            &mut text,
-        );
-        return print(&text);
-    }
-    if options.man {
-        let mut command = Options::command();
-        let usage = command.render_usage().to_string();
-        let page = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
-        return print(page.as_bytes());
+    if let Some(text) = options.installation.asked_for::<Options>()? {
+        print(&text)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if let Some(relayed) = &options.relay {
         return relay::exec(relayed, &options.command);
@@ -336,14 +322,6 @@ fn parse_policy(text: &str) -> Result<Policy, String> {
 /// Writes to stderr, in one write. If nobody reads it, there is still the exit status.
 fn tell(words: &str) {
     let _ = std::io::stderr().write_all(format!("collbench-record: {words}\n").as_bytes());
-}
-
-/// Writes to stdout; a closed pipe ends the command without a message.
-fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
-    match std::io::stdout().write_all(text) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
 }
 
 fn chosen_clock(name: Option<&str>) -> anyhow::Result<Option<collbench_formats::ClockSource>> {

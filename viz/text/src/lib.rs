@@ -2,13 +2,12 @@
 //! or draws.
 //!
 //! [`quantity`] formats durations with a unit, counts and shares; [`inert`] makes names and paths
-//! that others wrote harmless for terminals and readers, [`json`] does so for documents, [`shell`] for command lines; [`man`] makes
-//! the man pages of the commands, [`output`] prints, and writes files.
+//! that others wrote harmless for terminals and readers, [`json`] does so for documents, [`shell`] for command lines;
+//! [`output`] prints, and writes files.
 #![forbid(unsafe_code)]
 
 pub mod inert;
 pub mod json;
-pub mod man;
 pub mod output;
 pub mod quantity;
 pub mod shell;

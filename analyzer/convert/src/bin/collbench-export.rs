@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use collbench_analyzer::AnalyzeError;
+use collbench_command::Installation;
 use collbench_convert::{ExportError, Exported, Failure, Format, How, export};
 use collbench_files::guard_mappings;
 use collbench_report::command::{
     Alignment, METHOD, SelectionOptions, progress_bar, seconds, show_progress,
 };
-use collbench_text::{inert, man, output, quantity};
+use collbench_text::{inert, output, quantity};
 
 /// Exit status: the trace is damaged or incomplete, and was exported as far as possible.
 const INCOMPLETE: u8 = 3;
@@ -94,18 +95,8 @@ struct Options {
         help_heading = METHOD)]
     threads: Option<u16>,
 
-    /// Print a completion script for this shell and exit
-    #[arg(
-        long,
-        value_name = "SHELL",
-        exclusive = true,
-        help_heading = "Installation"
-    )]
-    completions: Option<clap_complete::Shell>,
-
-    /// Print the man page and exit
-    #[arg(long, exclusive = true, help_heading = "Installation")]
-    man: bool,
+    #[command(flatten, next_help_heading = "Installation")]
+    installation: Installation,
 }
 
 /// What `--to` stands for: a format, or a time in ns.
@@ -178,18 +169,11 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> anyhow::Result<u8> {
-    if let Some(shell) = options.completions {
-        let mut script = Vec::new();
-        let command = &mut Options::command();
-        clap_complete::generate(shell, command, "collbench-export", &mut script);
-        output::print(&script)?;
+    if let Some(text) = options.installation.asked_for::<Options>()? {
+        output::print(&text)?;
         return Ok(0);
     }
     let (Some(trace), Some(output)) = (&options.trace, &options.output) else {
-        let mut command = Options::command();
-        let usage = command.render_usage().to_string();
-        let page = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
-        output::print(page.as_bytes())?;
         return Ok(0);
     };
     let (format, to_ns) = options.to()?;
@@ -241,6 +225,8 @@ fn run(options: &Options) -> anyhow::Result<u8> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]

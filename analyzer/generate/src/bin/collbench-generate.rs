@@ -1,12 +1,13 @@
 //! The command `collbench-generate`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
-use clap_complete::Shell;
-use collbench_text::man;
+use clap::Parser;
+use collbench_command::Installation;
+use collbench_text::output;
+use collbench_text::quantity::counted;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -30,12 +31,8 @@ struct Arguments {
     /// Replace a trace that is already in OUT
     #[arg(long)]
     force: bool,
-    /// Print a completion script for this shell and exit
-    #[arg(long, value_name = "SHELL", exclusive = true)]
-    completions: Option<Shell>,
-    /// Print the man page and exit
-    #[arg(long, exclusive = true)]
-    man: bool,
+    #[command(flatten)]
+    installation: Installation,
 }
 
 /// What the short and the long help have in common.
@@ -60,8 +57,6 @@ const AFTER_LONG_HELP: &str = concat!(after_help!(), "\n\n", include_str!("../SC
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader of the output has gone: not an error.
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let mut stderr = anstream::stderr();
             let _ = writeln!(stderr, "collbench-generate: {error:#}");
@@ -70,43 +65,23 @@ fn main() -> ExitCode {
     }
 }
 
-/// "1 call", "2 calls".
-fn counted(n: u64, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
-}
-
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let mut command = Arguments::command();
-    if let Some(shell) = arguments.completions {
-        let mut script = Vec::new();
-        clap_complete::generate(shell, &mut command, "collbench-generate", &mut script);
-        io::stdout().write_all(&script)?;
-        return Ok(());
-    }
-    if arguments.man {
-        let usage = command.render_usage().to_string();
-        let page = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
-        io::stdout().write_all(page.as_bytes())?;
-        return Ok(());
+    if let Some(text) = arguments.installation.asked_for::<Arguments>()? {
+        return Ok(output::print(&text)?);
     }
     let (Some(scenario), Some(out)) = (&arguments.scenario, &arguments.out) else {
         return Ok(());
     };
     let truth = collbench_generate::generate(scenario, out, arguments.seed, arguments.force)?;
     let mut stderr = anstream::stderr();
-    writeln!(
+    // The trace is there, whoever reads this.
+    let _ = writeln!(
         stderr,
         "collbench-generate: {}, {}, seed {}; next: collbench-analyze {}",
         counted(truth.ranks.len() as u64, "rank"),
         counted(truth.calls, "call"),
         truth.seed,
         out.display()
-    )?;
+    );
     Ok(())
 }

@@ -10,6 +10,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
 use collbench_analyzer::compare::Comparison;
 use collbench_analyzer::{Analysis, AnalyzeError, Details, Follower, Look, RunFiles, Selection};
+use collbench_command::Installation;
 use collbench_files::guard_mappings;
 use collbench_report::command::{
     Alignment, METHOD, SelectionOptions, TimeOptions, progress_bar, show_progress,
@@ -20,7 +21,6 @@ use collbench_report::{
     running_to_text_within, to_json, to_text_within, write_comparison, write_report,
     write_report_of_trace,
 };
-use collbench_text::man;
 
 /// Exit status: the trace is damaged or incomplete, and was analyzed as far as possible.
 const INCOMPLETE: u8 = 3;
@@ -133,13 +133,8 @@ struct Options {
         help_heading = METHOD)]
     threads: Option<u16>,
 
-    /// Print a completion script for this shell and exit
-    #[arg(long, value_name = "SHELL", exclusive = true, help_heading = INSTALLATION)]
-    completions: Option<clap_complete::Shell>,
-
-    /// Print the man page and exit
-    #[arg(long, exclusive = true, help_heading = INSTALLATION)]
-    man: bool,
+    #[command(flatten, next_help_heading = INSTALLATION)]
+    installation: Installation,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -201,17 +196,8 @@ fn suggest_by_beginning(error: &mut clap::Error) {
 }
 
 fn run(options: &Options) -> anyhow::Result<u8> {
-    if let Some(shell) = options.completions {
-        let mut script = Vec::new();
-        let command = &mut Options::command();
-        clap_complete::generate(shell, command, "collbench-analyze", &mut script);
-        return print(&script).map(|()| 0);
-    }
-    if options.man {
-        let mut command = Options::command();
-        let usage = command.render_usage().to_string();
-        let page = man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
-        return print(page.as_bytes()).map(|()| 0);
+    if let Some(text) = options.installation.asked_for::<Options>()? {
+        return print(&text).map(|()| 0);
     }
     if let Some(threads) = options.threads {
         rayon::ThreadPoolBuilder::new()

@@ -1,22 +1,22 @@
 //! The command `collbench-tree`: checks, shows and begins tree files.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use collbench_analyzer::{RunFiles, RunHosts, analyze};
+use collbench_command::Installation;
 use collbench_files::guard_mappings;
 use collbench_formats::tree::{Collective, Form};
 use collbench_report::trees::{
     Ranks, RanksError, RuleTree, rule_trees, tree_file_of_log, tree_to_dot, tree_to_svg,
     trees_to_json, trees_to_text,
 };
+use collbench_text::inert;
 use collbench_text::output::{print, write_file};
 use collbench_text::quantity::counted;
-use collbench_text::{inert, man};
 use collbench_tree_files::make::{Beginning, best, hierarchical, spelled_out, with_shape};
 use collbench_tree_files::{SHAPES, TreeFile, TreeFileError, shape_of};
 
@@ -63,13 +63,8 @@ const AFTER_LONG_HELP: &str = concat!(
     arg_required_else_help = true
 )]
 struct Options {
-    /// Print a completion script for this shell and exit
-    #[arg(long, value_name = "SHELL", exclusive = true)]
-    completions: Option<clap_complete::Shell>,
-
-    /// Print the man page and exit
-    #[arg(long, exclusive = true)]
-    man: bool,
+    #[command(flatten)]
+    installation: Installation,
 
     #[command(subcommand)]
     action: Option<Action>,
@@ -220,35 +215,16 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> anyhow::Result<()> {
-    let command = &mut Options::command();
-    if let Some(shell) = options.completions {
-        let mut script = Vec::new();
-        clap_complete::generate(shell, command, "collbench-tree", &mut script);
-        return Ok(print(&script)?);
+    if let Some(text) = options.installation.asked_for::<Options>()? {
+        return Ok(print(&text)?);
     }
     match &options.action {
         Some(Action::Check { file, of }) => check(file, of),
         Some(Action::Show(options)) => show(options),
         Some(Action::Make(options)) => make(options),
         Some(Action::FromLog(options)) => from_log(options),
-        None => Ok(print(man_pages(command.clone())?.as_bytes())?),
+        None => Ok(()),
     }
-}
-
-/// The page of the command, followed by those of what it does.
-fn man_pages(mut command: clap::Command) -> io::Result<String> {
-    command.build();
-    let parts: Vec<clap::Command> = command
-        .get_subcommands()
-        .filter(|part| part.get_name() != "help")
-        .cloned()
-        .collect();
-    let mut pages = String::new();
-    for mut command in std::iter::once(command).chain(parts) {
-        let usage = command.render_usage().to_string();
-        pages += &man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
-    }
-    Ok(pages)
 }
 
 fn check(path: &Path, of: &Of) -> anyhow::Result<()> {

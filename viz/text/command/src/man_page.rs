@@ -14,22 +14,15 @@ const SECTIONS: [(&str, &str); 5] = [
 
 /// The man page of a command.
 ///
-/// `render` writes the page by clap_mangen, `usage` is the usage by clap, such as `Usage: collbench-record
-/// [OPTIONS] [COMMAND]...`: it becomes the synopsis, which otherwise lists every option. The text
-/// after the options is divided into sections; the lines of examples and blocks of code stay as they
-/// are.
-///
-/// # Errors
-///
-/// Errors of `render`, and an error if what it writes is not UTF-8.
-pub fn page(
-    usage: &str,
-    render: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
-) -> io::Result<String> {
+/// The usage by clap, such as `Usage: collbench-record [OPTIONS] [COMMAND]...`, becomes the synopsis,
+/// which otherwise lists every option. The text after the options is divided into sections; the lines
+/// of examples and blocks of code stay as they are.
+pub(crate) fn of(mut command: clap::Command) -> io::Result<String> {
+    let usage = command.render_usage().to_string();
     let mut rendered = Vec::new();
-    render(&mut rendered)?;
+    clap_mangen::Man::new(command).render(&mut rendered)?;
     let rendered = String::from_utf8(rendered).map_err(io::Error::other)?;
-    Ok(divided(&rendered, usage))
+    Ok(divided(&rendered, &usage))
 }
 
 fn divided(rendered: &str, usage: &str) -> String {

@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use collbench_analyzer::{Analysis, RunFiles, analyze};
+use collbench_command::Installation;
 use collbench_files::guard_mappings;
+use collbench_text::inert;
 use collbench_text::output::print;
-use collbench_text::{inert, man};
 use collbench_tune::mpich::{self, Kind, OtherFiles};
 use collbench_tune::open_mpi::{Library, Parameters, Settings, Version};
 use collbench_tune::{CallClass, Differences, Report, RuleFile, calls_of, format_of};
@@ -71,13 +72,8 @@ Exit status: 0 nothing wrong; 1 the file has problems or cannot be read; 2 usage
     arg_required_else_help = true
 )]
 struct Options {
-    /// Print a completion script for this shell and exit
-    #[arg(long, value_name = "SHELL", exclusive = true)]
-    completions: Option<clap_complete::Shell>,
-
-    /// Print the man page and exit
-    #[arg(long, exclusive = true)]
-    man: bool,
+    #[command(flatten)]
+    installation: Installation,
 
     #[command(flatten)]
     search: search::Options,
@@ -199,11 +195,8 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    let command = &mut Options::command();
-    if let Some(shell) = options.completions {
-        let mut script = Vec::new();
-        clap_complete::generate(shell, command, "collbench-tune", &mut script);
-        print(&script)?;
+    if let Some(text) = options.installation.asked_for::<Options>()? {
+        print(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     match &options.action {
@@ -211,28 +204,8 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
         Some(Action::Predict(options)) => predict::run(options),
         Some(Action::Score(options)) => predict::compare(options),
         Some(Action::Run(options)) => run::run(options),
-        None if !options.man => search::run(&options.search),
-        None => {
-            print(man_pages(command.clone())?.as_bytes())?;
-            Ok(ExitCode::SUCCESS)
-        }
+        None => search::run(&options.search),
     }
-}
-
-/// The page of the command, followed by those of what it does.
-fn man_pages(mut command: clap::Command) -> io::Result<String> {
-    command.build();
-    let parts: Vec<clap::Command> = command
-        .get_subcommands()
-        .filter(|part| part.get_name() != "help")
-        .cloned()
-        .collect();
-    let mut pages = String::new();
-    for mut command in std::iter::once(command).chain(parts) {
-        let usage = command.render_usage().to_string();
-        pages += &man::page(&usage, |page| clap_mangen::Man::new(command).render(page))?;
-    }
-    Ok(pages)
 }
 
 /// A recorded run.
