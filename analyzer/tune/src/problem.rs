@@ -51,6 +51,43 @@ impl Problem {
     }
 }
 
+/// More problems of one file are not told.
+pub(crate) const MAX_PROBLEMS: usize = 10_000;
+
+/// What a check has found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Adds one, with what to write instead where that is known.
+    pub(crate) fn add(
+        &mut self,
+        at: Position,
+        what: impl Into<String>,
+        effect: impl Into<String>,
+        instead: Option<&str>,
+    ) {
+        let instead = instead.map(str::to_owned);
+        let problem = Problem::new(at, what.into(), effect);
+        self.extend([Problem { instead, ..problem }]);
+    }
+
+    /// Adds those that another check has found.
+    pub(crate) fn extend(&mut self, found: impl IntoIterator<Item = Problem>) {
+        // Some of them may be the same.
+        let n_left = (2 * MAX_PROBLEMS).saturating_sub(self.0.len());
+        self.0.extend(found.into_iter().take(n_left));
+    }
+
+    /// By place, each once: the first [`MAX_PROBLEMS`].
+    pub(crate) fn by_place(mut self) -> Vec<Problem> {
+        self.0.sort();
+        self.0.dedup();
+        self.0.truncate(MAX_PROBLEMS);
+        self.0
+    }
+}
+
 impl fmt::Display for Problem {
     /// `LINE:COLUMN: what; effect; instead`, after the name of the file and a colon.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,20 +8,17 @@ use super::library::Library;
 use super::parameters::{Parameters, known_elsewhere, limit, parameters};
 use super::scanner::Places;
 use super::version::{CountedSize, NAMES_BY_ID, OperationTable};
-use crate::problem::{Position, Problem};
-
-/// More problems of one file are not told.
-pub(super) const MAX_PROBLEMS: usize = 10_000;
+use crate::problem::{Problem, Problems};
 
 /// The largest element of a predefined type, bytes.
 pub(super) const MAX_ELEMENT: i64 = 16;
 
-/// All that is wrong with a file, by place: the first [`MAX_PROBLEMS`]. `text` is what `file` was read from.
+/// All that is wrong with a file, by place: at most 10,000 problems. `text` is what `file` was read from.
 #[must_use]
 pub fn check(text: &[u8], file: &ClassicFile, library: Library) -> Vec<Problem> {
     let mut check = Check {
         library,
-        problems: Vec::new(),
+        problems: Problems::default(),
     };
     match check.wrong_version_line(text) {
         // The others are those of the file without it.
@@ -31,9 +28,7 @@ pub fn check(text: &[u8], file: &ClassicFile, library: Library) -> Vec<Problem> 
         }
         None => check.all(text, file),
     }
-    check.problems.sort();
-    check.problems.dedup();
-    check.problems
+    check.problems.by_place()
 }
 
 /// Whether the numbers of a rule are on several lines, while others are not.
@@ -64,31 +59,10 @@ fn all_rules(
 
 struct Check {
     library: Library,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 impl Check {
-    fn add(
-        &mut self,
-        at: Position,
-        what: impl Into<String>,
-        effect: impl Into<String>,
-        instead: Option<String>,
-    ) {
-        self.push(Problem {
-            at,
-            what: what.into(),
-            effect: effect.into(),
-            instead,
-        });
-    }
-
-    fn push(&mut self, problem: Problem) {
-        if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(problem);
-        }
-    }
-
     fn all(&mut self, text: &[u8], file: &ClassicFile) {
         self.skipped(file);
         let is_astray = file.dropped.is_some() || file.rest.is_some() || has_split_rules(file);
@@ -104,9 +78,7 @@ impl Check {
             return;
         };
         let is_explained = !meant.problems.is_empty();
-        let n_left = MAX_PROBLEMS.saturating_sub(self.problems.len());
-        self.problems
-            .extend(meant.problems.into_iter().take(n_left));
+        self.problems.extend(meant.problems);
         self.operations(&meant.file);
         self.requests(&meant.file);
         // The reader gives up somewhere behind what is wrong.
@@ -121,15 +93,15 @@ impl Check {
             let shown = skipped.shown();
             let instead = match skipped.text.as_str() {
                 text if text.starts_with('@') => {
-                    "nothing: this word is of a patch that no release has".to_owned()
+                    "nothing: this word is of a patch that no release has"
                 }
                 "K" | "k" | "KB" | "KiB" | "M" | "MB" | "MiB" | "G" => {
-                    "the size in bytes, as a plain number".to_owned()
+                    "the size in bytes, as a plain number"
                 }
-                "e" | "E" | "." | "," => "the whole number, in digits".to_owned(),
-                _ => "a number, or # before a comment".to_owned(),
+                "e" | "E" | "." | "," => "the whole number, in digits",
+                _ => "a number, or # before a comment",
             };
-            self.add(
+            self.problems.add(
                 skipped.at,
                 format!("\"{shown}\" is no number"),
                 skipped.effect(),
@@ -142,24 +114,21 @@ impl Check {
         let Some(dropped) = &file.dropped else {
             return;
         };
-        self.add(
+        self.problems.add(
             dropped.at,
             dropped.why.clone(),
             "the library ignores the whole file, without a word",
-            Some(dropped.instead.clone()),
+            Some(&dropped.instead),
         );
     }
 
     fn rest(&mut self, file: &ClassicFile) {
         if let (Some(at), None) = (file.rest, &file.dropped) {
-            self.add(
+            self.problems.add(
                 at,
                 "numbers behind the last operation",
                 "the library does not read them",
-                Some(
-                    "count them in the number of operations at the begin, or remove them"
-                        .to_owned(),
-                ),
+                Some("count them in the number of operations at the begin, or remove them"),
             );
         }
     }
@@ -176,20 +145,20 @@ impl Check {
         let at = Places::of(text).place(begin);
         if !self.library.reads_version_line() {
             let version = self.library.version;
-            self.add(
+            self.problems.add(
                 at,
                 "a version line",
                 format!(
                     "{version} does not know it: it reads a negative number, and ignores the whole file"
                 ),
-                Some("no version line, and four numbers in each rule".to_owned()),
+                Some("no version line, and four numbers in each rule"),
             );
         } else if begin != 0 {
-            self.add(
+            self.problems.add(
                 at,
                 "a version line that is not at the very begin",
                 "the library reads a negative number, and ignores the whole file",
-                Some("the version line first, before comments and spaces".to_owned()),
+                Some("the version line first, before comments and spaces"),
             );
         } else {
             return None;
@@ -208,14 +177,14 @@ impl Check {
         }
         for (_, _, rule) in all_rules(file) {
             if let Some((_, at)) = rule.requests {
-                self.add(
+                self.problems.add(
                     at,
                     "a fifth number in a rule",
                     "the library takes it for the size of the next rule",
                     Some(
                         "four numbers, or from Open MPI 5.0.7 and 4.1.8 on rule-file-version-2 as the \
                          first line"
-                            .to_owned(),
+                            ,
                     ),
                 );
             }
@@ -227,11 +196,11 @@ impl Check {
             let name = NAMES_BY_ID.get(usize::try_from(operation.id).unwrap_or(usize::MAX));
             let Some(name) = name else {
                 if file.dropped.as_ref().map(|dropped| dropped.at) != Some(operation.at) {
-                    self.add(
+                    self.problems.add(
                         operation.at,
                         format!("operation {}, where the last is 21", operation.id),
                         "the library ignores the whole file, without a word",
-                        Some("the number of an operation, such as 2 for allreduce".to_owned()),
+                        Some("the number of an operation, such as 2 for allreduce"),
                     );
                 }
                 continue;
@@ -240,20 +209,20 @@ impl Check {
                 .iter()
                 .any(|later| later.id == operation.id);
             if is_repeated {
-                self.add(
+                self.problems.add(
                     operation.at,
                     format!("{name} comes once more below"),
                     "the library keeps the last one only: no call reaches these rules",
-                    Some("all rules of an operation in one place".to_owned()),
+                    Some("all rules of an operation in one place"),
                 );
             }
             match self.library.operation_by_id(operation.id) {
                 Some(table) => self.communicators(table, operation),
-                None => self.add(
+                None => self.problems.add(
                     operation.at,
                     format!("{name} ({}) has no algorithms to choose from", operation.id),
                     "the library reads these rules, and never looks at them",
-                    Some("nothing".to_owned()),
+                    Some("nothing"),
                 ),
             }
         }
@@ -275,16 +244,16 @@ impl Check {
                     }
                     _ => "the next size is not larger",
                 };
-                self.add(
+                self.problems.add(
                     of.at,
                     format!("{} processes: {why}", of.size),
                     "the library stops at the first larger size and takes the last one before it: no \
                      communicator reaches these rules",
-                    Some("each communicator size once, in ascending order".to_owned()),
+                    Some("each communicator size once, in ascending order"),
                 );
             }
             if nth == 0 && of.size > 2 && !of.rules.is_empty() {
-                self.add(
+                self.problems.add(
                     of.at,
                     format!("{} processes, and no smaller size before", of.size),
                     format!(
@@ -293,8 +262,7 @@ impl Check {
                     ),
                     Some(
                         "first a communicator size of 1 with 0 message sizes, so that the library \
-                          chooses below"
-                            .to_owned(),
+                          chooses below",
                     ),
                 );
             }
@@ -312,14 +280,11 @@ impl Check {
         if let Some(first) = of.rules.first()
             && first.size.0 > 0
         {
-            self.add(
+            self.problems.add(
                 first.size.1,
                 format!("the first message size is {}, not 0", first.size.0),
                 "the library ignores the whole file, without a word",
-                Some(
-                    "a first rule for size 0, with algorithm 0 where the library is to choose"
-                        .to_owned(),
-                ),
+                Some("a first rule for size 0, with algorithm 0 where the library is to choose"),
             );
         }
         for (nth, rule) in of.rules.iter().enumerate() {
@@ -340,21 +305,21 @@ impl Check {
                 } else {
                     "the next message size is not larger"
                 };
-                self.add(
+                self.problems.add(
                     rule.size.1,
                     format!("size {}: {why}", rule.size.0),
                     "the library stops at the first larger size and takes the last rule before it: no \
                      call reaches this rule",
-                    Some("each message size once, in ascending order".to_owned()),
+                    Some("each message size once, in ascending order"),
                 );
             } else if least > rule.size.0 && nth > 0 {
-                self.add(
+                self.problems.add(
                     rule.size.1,
                     format!("size {}: message sizes that do not ascend", rule.size.0),
                     format!(
                         "the library stops at the first larger size: this rule holds from {least} on"
                     ),
-                    Some("each message size once, in ascending order".to_owned()),
+                    Some("each message size once, in ascending order"),
                 );
             } else if let Some(largest) = largest
                 && least > largest
@@ -368,11 +333,11 @@ impl Check {
                         "the library counts one element x processes, at most {largest} here, whatever the count: no call reaches this rule"
                     ),
                 };
-                self.add(
+                self.problems.add(
                     rule.size.1,
                     format!("size {}", rule.size.0),
                     effect,
-                    Some("one rule, for size 0".to_owned()),
+                    Some("one rule, for size 0"),
                 );
             }
             self.algorithm(table, rule, (from, to));
@@ -397,7 +362,7 @@ impl Check {
                 .map_or_else(String::new, |(name, version)| {
                     format!("; {version} has {name}")
                 });
-            self.add(
+            self.problems.add(
                 at,
                 format!(
                     "algorithm {id}, where {} has 1 to {last} in {}{elsewhere}",
@@ -410,7 +375,7 @@ impl Check {
                     }
                     _ => "each call of this rule fails with MPI_ERR_ARG",
                 },
-                Some(format!("1 to {last}, or 0 to let the library choose")),
+                Some(&format!("1 to {last}, or 0 to let the library choose")),
             );
             return;
         };
@@ -419,10 +384,8 @@ impl Check {
             segment: rule.segment,
             requests: rule.requests.filter(|_| self.library.reads_version_line()),
         };
-        let wrong = parameters(algorithm, of).into_iter();
-        for problem in limit(algorithm, at, (from, to)).into_iter().chain(wrong) {
-            self.push(problem);
-        }
+        self.problems.extend(limit(algorithm, at, (from, to)));
+        self.problems.extend(parameters(algorithm, of));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::check::{MAX_ELEMENT, MAX_PROBLEMS};
+use super::check::MAX_ELEMENT;
 use super::coverage::Coverage;
 use super::json_file::{Distribution, Entry, JsonFile, Rule};
 use super::library::Library;
@@ -10,14 +10,13 @@ use super::look_up::Placement;
 use super::parameters::{Parameters, limit, parameters};
 use super::version::{CountedSize, OperationTable};
 use crate::explain::Explained;
-use crate::problem::{Position, Problem};
+use crate::problem::{MAX_PROBLEMS, Problem, Problems};
 
 /// All that is wrong with a file, by place.
 #[must_use]
 pub fn check(file: &JsonFile, library: Library) -> Vec<Problem> {
-    let mut check = Check {
-        problems: file.problems.clone(),
-    };
+    let mut check = Check::default();
+    check.problems.extend(file.problems.iter().cloned());
     for (nth, fault) in file.faults.iter().enumerate() {
         let effect = match (fault.crashes, nth) {
             (true, 0) => "MPI_Init crashes with a segmentation fault",
@@ -25,22 +24,21 @@ pub fn check(file: &JsonFile, library: Library) -> Vec<Problem> {
             (false, 0) => "the library ignores the whole file, without a word",
             (false, _) => "the library would ignore the whole file for this, too",
         };
-        check.add(fault.at, &fault.why, effect, Some(&fault.instead));
+        check
+            .problems
+            .add(fault.at, &fault.why, effect, Some(&fault.instead));
     }
     for (&id, operation) in &file.operations {
         if let Some(table) = library.operation_by_id(i64::from(id)) {
             check.entries(table, &operation.entries);
         }
     }
-    let mut problems = check.problems;
-    problems.sort();
-    problems.dedup();
-    problems.truncate(MAX_PROBLEMS);
-    problems
+    check.problems.by_place()
 }
 
+#[derive(Default)]
 struct Check {
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 const PLACEMENTS: [Placement; 3] = [
@@ -50,23 +48,6 @@ const PLACEMENTS: [Placement; 3] = [
 ];
 
 impl Check {
-    fn add(
-        &mut self,
-        at: Position,
-        what: impl Into<String>,
-        effect: impl Into<String>,
-        instead: Option<&str>,
-    ) {
-        if self.problems.len() < 2 * MAX_PROBLEMS {
-            self.problems.push(Problem {
-                at,
-                what: what.into(),
-                effect: effect.into(),
-                instead: instead.map(str::to_owned),
-            });
-        }
-    }
-
     fn entries(&mut self, table: &OperationTable, entries: &[Entry]) {
         // By placement: what entries before are for, and those of them that are for any.
         let mut taken = PLACEMENTS.map(|_| Coverage::default());
@@ -76,7 +57,7 @@ impl Check {
             let shown = format!("{} for {least} to {most} processes", table.name);
             let range = (least.max(2) as u64, most.max(0) as u64);
             if range.0 > range.1 {
-                self.add(
+                self.problems.add(
                     entry.at,
                     shown,
                     "no communicator with rules has such a number of processes",
@@ -98,7 +79,7 @@ impl Check {
                         "entries that do not overlap, or the narrower one first",
                     )
                 };
-                self.add(
+                self.problems.add(
                     entry.at,
                     what,
                     "the library takes the first entry that fits: no communicator comes to this one",
@@ -131,7 +112,8 @@ impl Check {
             let what = || format!("the rule of {} for sizes {}", table.name, sizes(rule));
             if least > most {
                 let instead = "msg_size_min not above msg_size_max";
-                self.add(rule.at, what(), "no size is so", Some(instead));
+                self.problems
+                    .add(rule.at, what(), "no size is so", Some(instead));
             } else if least > largest {
                 let effect = match table.size {
                     CountedSize::Nothing => {
@@ -141,9 +123,10 @@ impl Check {
                         "the library counts one element x processes, whatever the count: no call comes to it"
                     }
                 };
-                self.add(rule.at, what(), effect, Some("no msg_size_min"));
+                self.problems
+                    .add(rule.at, what(), effect, Some("no msg_size_min"));
             } else if taken.has(rule.sizes) {
-                self.add(
+                self.problems.add(
                     rule.at,
                     what(),
                     "the library takes the first rule that fits: no call comes to this one",

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use super::check::MAX_PROBLEMS;
 use super::classic::ClassicFile;
 use super::han::Fault;
 use super::library::Library;
@@ -14,7 +13,7 @@ use super::look_up::{Does, Found, LookUp, Placement};
 use super::parameters::known_elsewhere;
 use super::version::{NAMES_BY_ID, OperationTable, id_of_name};
 use crate::json::{Data, Irregularity, Member, Value, parse};
-use crate::problem::{Position, Problem};
+use crate::problem::{MAX_PROBLEMS, Position, Problem};
 
 /// Brackets lie no deeper in one another.
 const MAX_DEPTH: usize = 64;

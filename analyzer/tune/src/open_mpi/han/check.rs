@@ -8,60 +8,38 @@ use super::super::library::Library;
 use super::read::{HanFile, HanOperation, HanRule, HanSizes, LevelRules};
 use super::table::{self, Component, HanOperationTable, Level, OPERATIONS, operation_name};
 use crate::explain::Explained;
-use crate::problem::{Position, Problem};
+use crate::problem::{MAX_PROBLEMS, Problem, Problems};
 
-/// More problems of one file are not told.
-const MAX_PROBLEMS: usize = 10_000;
-
-/// All that is wrong with a file, by place: the first [`MAX_PROBLEMS`].
+/// All that is wrong with a file, by place: at most 10,000 problems.
 #[must_use]
 pub fn check(file: &HanFile, library: Library) -> Vec<Problem> {
     let mut check = Check {
         file,
         library,
-        problems: Vec::new(),
+        problems: Problems::default(),
     };
     check.version();
     check.skipped();
     check.faults();
     check.operations();
     if let Some(at) = file.rest {
-        check.add(
+        check.problems.add(
             at,
             "text behind the last operation",
             "the library does not read it",
             Some("count it in the number of operations at the begin, or remove it"),
         );
     }
-    check.problems.sort();
-    check.problems.dedup();
-    check.problems
+    check.problems.by_place()
 }
 
 struct Check<'f> {
     file: &'f HanFile,
     library: Library,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 impl Check<'_> {
-    fn add(
-        &mut self,
-        at: Position,
-        what: impl Into<String>,
-        effect: impl Into<String>,
-        instead: Option<&str>,
-    ) {
-        if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(Problem {
-                at,
-                what: what.into(),
-                effect: effect.into(),
-                instead: instead.map(str::to_owned),
-            });
-        }
-    }
-
     /// Before 5.0 the component is off.
     fn version(&mut self) {
         let Some((_, at)) = self.file.n_operations else {
@@ -69,7 +47,7 @@ impl Check<'_> {
         };
         if self.library.version.major < 5 {
             let version = self.library.version;
-            self.add(
+            self.problems.add(
                 at,
                 format!("rules of coll_han for {version}"),
                 "coll_han has priority 0 there: coll_tuned does all calls",
@@ -90,7 +68,7 @@ impl Check<'_> {
             } else {
                 "a number, or # before a comment"
             };
-            self.add(
+            self.problems.add(
                 skipped.at,
                 format!("\"{shown}\" where a number is expected"),
                 skipped.effect(),
@@ -107,7 +85,8 @@ impl Check<'_> {
                 (false, 0) => "the library ignores the whole file",
                 (false, _) => "the library would ignore the whole file for this, too",
             };
-            self.add(fault.at, fault.why.clone(), effect, Some(&fault.instead));
+            self.problems
+                .add(fault.at, fault.why.clone(), effect, Some(&fault.instead));
         }
     }
 
@@ -116,7 +95,7 @@ impl Check<'_> {
         for operation in self.file.operations.iter().rev() {
             let name = operation_name(operation.id);
             if !seen.insert(operation.id) {
-                self.add(
+                self.problems.add(
                     operation.at,
                     format!("{name} comes again below"),
                     "the library uses the last rules of an operation only",
@@ -125,7 +104,7 @@ impl Check<'_> {
                 continue;
             }
             let Some(table) = OPERATIONS.iter().find(|table| table.id == operation.id) else {
-                self.add(
+                self.problems.add(
                     operation.at,
                     format!("rules for {name}, which coll_han does not do"),
                     "the library reads them and never uses them",
@@ -142,7 +121,7 @@ impl Check<'_> {
         for level in operation.levels.iter().rev() {
             let of = format!("{} in {}", table.name, level.level.name());
             if !seen.insert(level.level) {
-                self.add(
+                self.problems.add(
                     level.at,
                     format!("{of} comes again below"),
                     "the library uses the last rules of a level only",
@@ -176,10 +155,10 @@ impl Check<'_> {
         let what = format!("rules of {} for {}", table.name, level.level.name());
         if users.is_empty() {
             let effect = "no algorithm of coll_han looks them up";
-            self.add(level.at, what, effect, None);
+            self.problems.add(level.at, what, effect, None);
         } else {
             let users = users.join(", ");
-            self.add(
+            self.problems.add(
                 level.at,
                 what,
                 format!("they count only within {users}, which the file does not choose"),
@@ -207,14 +186,14 @@ impl Check<'_> {
         for sizes in level.sizes.iter().rev() {
             let is_dead = next.is_some_and(|next| next <= sizes.size);
             if is_dead {
-                self.add(
+                self.problems.add(
                     sizes.at,
                     format!("communicator size {} of {of}", sizes.size),
                     "a size below it is not larger, and decides all of its calls",
                     Some("ascending sizes"),
                 );
             } else if level.level == Level::Global && next == Some(2) && !sizes.rules.is_empty() {
-                self.add(
+                self.problems.add(
                     sizes.at,
                     format!("rules of {of} for communicators of one process"),
                     "coll_self does their calls",
@@ -232,21 +211,21 @@ impl Check<'_> {
         for (nth, rule) in sizes.rules.iter().enumerate().rev() {
             let (size, at) = rule.size;
             if next.is_some_and(|next| next <= size) {
-                self.add(
+                self.problems.add(
                     at,
                     format!("message size {size} of {of}"),
                     "a size below it is not larger, and decides all of its calls",
                     Some("ascending sizes"),
                 );
             } else if table.operation == Operation::Barrier && size > 0 {
-                self.add(
+                self.problems.add(
                     at,
                     format!("message size {size} of a barrier"),
                     "a barrier has size 0: no call comes to this rule",
                     Some("one rule, for size 0"),
                 );
             } else if nth == 0 && size == 1 {
-                self.add(
+                self.problems.add(
                     at,
                     format!("the first message size of {of} is 1"),
                     "the library takes it, but calls of size 0 have no rule",
@@ -275,7 +254,7 @@ impl Check<'_> {
             Component::Han | Component::Basic | Component::Tuned => None,
         };
         if let Some(why) = why {
-            self.add(
+            self.problems.add(
                 at,
                 format!("component {name} for {}", table.name),
                 format!("{why}: the next component by priority does it, mostly coll_tuned"),
@@ -283,7 +262,7 @@ impl Check<'_> {
             );
         }
         if let Some(at) = rule.segments {
-            self.add(
+            self.problems.add(
                 at,
                 "lengths of segments",
                 "the library reads them and does not use them",
