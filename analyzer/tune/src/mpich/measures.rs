@@ -50,14 +50,6 @@ const fn of(name: &'static str, total: Total) -> Collective {
     }
 }
 
-const fn reduction(name: &'static str, total: Total) -> Collective {
-    Collective {
-        commutative: true,
-        count: true,
-        ..of(name, total)
-    }
-}
-
 const fn exchange(name: &'static str, total: Total) -> Collective {
     Collective {
         in_place: true,
@@ -65,62 +57,67 @@ const fn exchange(name: &'static str, total: Total) -> Collective {
     }
 }
 
+const fn reduction(name: &'static str, total: Total) -> Collective {
+    Collective {
+        commutative: true,
+        ..of(name, total).counted()
+    }
+}
+
+/// A reduction that depends on whether the operation is built in.
+const fn whole_reduction(name: &'static str) -> Collective {
+    Collective {
+        built_in: true,
+        ..reduction(name, Total::TimesProcesses).averaged()
+    }
+}
+
+const fn uneven_reduction(name: &'static str) -> Collective {
+    Collective {
+        regular: true,
+        ..reduction(name, Total::Sum)
+    }
+}
+
+impl Collective {
+    const fn averaged(self) -> Self {
+        Self {
+            average: true,
+            ..self
+        }
+    }
+
+    const fn counted(self) -> Self {
+        Self {
+            count: true,
+            ..self
+        }
+    }
+}
+
 /// In the order of `MPIR_Csel_coll_type_e`, which has the nonblocking ones among the others.
 pub(super) static COLLECTIVES: [Collective; 44] = {
     use Total::{Elements, None, Sum, TimesProcesses};
     [
-        Collective {
-            count: true,
-            ..of("allgather", TimesProcesses)
-        },
-        Collective {
-            count: true,
-            ..of("allgatherv", Sum)
-        },
-        Collective {
-            average: true,
-            built_in: true,
-            ..reduction("allreduce", TimesProcesses)
-        },
-        Collective {
-            average: true,
-            ..exchange("alltoall", TimesProcesses)
-        },
+        of("allgather", TimesProcesses).counted(),
+        of("allgatherv", Sum).counted(),
+        whole_reduction("allreduce"),
+        exchange("alltoall", TimesProcesses).averaged(),
         exchange("alltoallv", Sum),
         exchange("alltoallw", Sum),
         of("barrier", None),
-        Collective {
-            average: true,
-            count: true,
-            ..of("bcast", TimesProcesses)
-        },
+        of("bcast", TimesProcesses).averaged().counted(),
         of("exscan", None),
         of("gather", Elements),
         of("gatherv", None),
-        Collective {
-            count: true,
-            ..of("iallgather", TimesProcesses)
-        },
-        Collective {
-            count: true,
-            ..of("iallgatherv", Sum)
-        },
-        Collective {
-            average: true,
-            built_in: true,
-            ..reduction("iallreduce", TimesProcesses)
-        },
-        Collective {
-            average: true,
-            ..exchange("ialltoall", TimesProcesses)
-        },
+        of("iallgather", TimesProcesses).counted(),
+        of("iallgatherv", Sum).counted(),
+        whole_reduction("iallreduce"),
+        exchange("ialltoall", TimesProcesses).averaged(),
         exchange("ialltoallv", Sum),
         exchange("ialltoallw", Sum),
         of("ibarrier", None),
-        Collective {
-            average: true,
-            ..of("ibcast", TimesProcesses)
-        },
+        of("ibcast", TimesProcesses).averaged(),
         of("iexscan", None),
         of("igather", Elements),
         of("igatherv", None),
@@ -129,15 +126,8 @@ pub(super) static COLLECTIVES: [Collective; 44] = {
         of("ineighbor_alltoall", None),
         of("ineighbor_alltoallv", None),
         of("ineighbor_alltoallw", None),
-        Collective {
-            average: true,
-            built_in: true,
-            ..reduction("ireduce", TimesProcesses)
-        },
-        Collective {
-            regular: true,
-            ..reduction("ireduce_scatter", Sum)
-        },
+        whole_reduction("ireduce"),
+        uneven_reduction("ireduce_scatter"),
         reduction("ireduce_scatter_block", Elements),
         of("iscan", None),
         of("iscatter", Elements),
@@ -147,15 +137,8 @@ pub(super) static COLLECTIVES: [Collective; 44] = {
         of("neighbor_alltoall", None),
         of("neighbor_alltoallv", None),
         of("neighbor_alltoallw", None),
-        Collective {
-            average: true,
-            built_in: true,
-            ..reduction("reduce", TimesProcesses)
-        },
-        Collective {
-            regular: true,
-            ..reduction("reduce_scatter", Sum)
-        },
+        whole_reduction("reduce"),
+        uneven_reduction("reduce_scatter"),
         reduction("reduce_scatter_block", TimesProcesses),
         of("scan", None),
         of("scatter", Elements),

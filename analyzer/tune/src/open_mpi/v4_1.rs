@@ -9,7 +9,22 @@
 
 use collbench_formats::Operation;
 
-use super::version::{Algorithm, CountedSize, Limit, OperationTable, Part, VersionTable};
+use super::version::{
+    Algorithm, CountedSize, Limit, NAMES_BY_ID, OperationTable, Part, VersionTable,
+};
+
+/// A table without algorithms.
+const fn table(id: i64, operation: Operation, size: CountedSize) -> OperationTable {
+    OperationTable {
+        id,
+        name: NAMES_BY_ID[id as usize],
+        operation,
+        size,
+        returns_without_data: true,
+        algorithms: &[],
+        otherwise: None,
+    }
+}
 
 /// An algorithm without limits, parts and parameters.
 pub(super) const fn plain(id: i64, name: &'static str, function: &'static str) -> Algorithm {
@@ -96,11 +111,6 @@ pub(super) const TABLE: VersionTable = VersionTable {
 };
 
 pub(super) const ALLGATHER: OperationTable = OperationTable {
-    id: 0,
-    name: "allgather",
-    operation: Operation::Allgather,
-    size: CountedSize::AllProcesses,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "linear", "allgather_intra_basic_linear")
             .composed(&[Part::Same(Operation::Gather), Part::All(Operation::Bcast)]),
@@ -112,16 +122,10 @@ pub(super) const ALLGATHER: OperationTable = OperationTable {
             .limited(Limit::Even("allgather_intra_ring")),
         plain(6, "two_proc", "allgather_intra_two_procs").limited(Limit::TwoProcesses),
     ],
-    otherwise: None,
+    ..table(0, Operation::Allgather, CountedSize::AllProcesses)
 };
 
 pub(super) const ALLGATHERV: OperationTable = OperationTable {
-    id: 1,
-    name: "allgatherv",
-    operation: Operation::Allgatherv,
-    // The mean over all processes.
-    size: CountedSize::OneProcess,
-    returns_without_data: true,
     algorithms: &[
         // A gatherv, which has no rules, and a bcast, whose error is not looked at.
         plain(1, "default", "allgatherv_intra_basic_default"),
@@ -131,15 +135,11 @@ pub(super) const ALLGATHERV: OperationTable = OperationTable {
             .limited(Limit::Even("allgatherv_intra_ring")),
         plain(5, "two_proc", "allgatherv_intra_two_procs").limited(Limit::TwoProcesses),
     ],
-    otherwise: None,
+    // The mean over all processes.
+    ..table(1, Operation::Allgatherv, CountedSize::OneProcess)
 };
 
 pub(super) const ALLREDUCE: OperationTable = OperationTable {
-    id: 2,
-    name: "allreduce",
-    operation: Operation::Allreduce,
-    size: CountedSize::OneProcess,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "basic_linear", "allreduce_intra_basic_linear"),
         plain(2, "nonoverlapping", "allreduce_intra_nonoverlapping")
@@ -152,15 +152,10 @@ pub(super) const ALLREDUCE: OperationTable = OperationTable {
         plain(6, "rabenseifner", "allreduce_intra_redscat_allgather")
             .limited(Limit::ElementForPowerOfTwo("allreduce_intra_basic_linear")),
     ],
-    otherwise: None,
+    ..table(2, Operation::Allreduce, CountedSize::OneProcess)
 };
 
 pub(super) const ALLTOALL: OperationTable = OperationTable {
-    id: 3,
-    name: "alltoall",
-    operation: Operation::Alltoall,
-    size: CountedSize::AllProcesses,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "linear", "alltoall_intra_basic_linear"),
         plain(2, "pairwise", "alltoall_intra_pairwise"),
@@ -168,27 +163,19 @@ pub(super) const ALLTOALL: OperationTable = OperationTable {
         plain(4, "linear_sync", "alltoall_intra_linear_sync").with_requests(),
         plain(5, "two_proc", "alltoall_intra_two_procs").limited(Limit::TwoProcesses),
     ],
-    otherwise: None,
+    ..table(3, Operation::Alltoall, CountedSize::AllProcesses)
 };
 
 pub(super) const ALLTOALLV: OperationTable = OperationTable {
-    id: 4,
-    name: "alltoallv",
-    operation: Operation::Alltoallv,
-    size: CountedSize::Nothing,
     returns_without_data: false,
     algorithms: &[
         plain(1, "basic_linear", "alltoallv_intra_basic_linear"),
         plain(2, "pairwise", "alltoallv_intra_pairwise"),
     ],
-    otherwise: None,
+    ..table(4, Operation::Alltoallv, CountedSize::Nothing)
 };
 
 pub(super) const BARRIER: OperationTable = OperationTable {
-    id: 6,
-    name: "barrier",
-    operation: Operation::Barrier,
-    size: CountedSize::Nothing,
     returns_without_data: false,
     algorithms: &[
         plain(1, "linear", "barrier_intra_basic_linear"),
@@ -198,15 +185,10 @@ pub(super) const BARRIER: OperationTable = OperationTable {
         plain(5, "two_proc", "barrier_intra_two_procs").limited(Limit::TwoProcesses),
         plain(6, "tree", "barrier_intra_tree"),
     ],
-    otherwise: None,
+    ..table(6, Operation::Barrier, CountedSize::Nothing)
 };
 
 pub(super) const BCAST: OperationTable = OperationTable {
-    id: 7,
-    name: "bcast",
-    operation: Operation::Bcast,
-    size: CountedSize::OneProcess,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "basic_linear", "bcast_intra_basic_linear"),
         segmented(2, "chain", "bcast_intra_chain").with_fan_out(),
@@ -225,42 +207,28 @@ pub(super) const BCAST: OperationTable = OperationTable {
         )
         .limited(Limit::ElementForEach("bcast_intra_basic_linear")),
     ],
-    otherwise: None,
+    ..table(7, Operation::Bcast, CountedSize::OneProcess)
 };
 
 pub(super) const EXSCAN: OperationTable = OperationTable {
-    id: 8,
-    name: "exscan",
-    operation: Operation::Exscan,
-    size: CountedSize::OneElement,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "linear", "exscan_intra_linear"),
         plain(2, "recursive_doubling", "exscan_intra_recursivedoubling"),
     ],
     otherwise: Some("exscan_intra_linear"),
+    ..table(8, Operation::Exscan, CountedSize::OneElement)
 };
 
 pub(super) const GATHER: OperationTable = OperationTable {
-    id: 9,
-    name: "gather",
-    operation: Operation::Gather,
-    size: CountedSize::AllProcesses,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "basic_linear", "gather_intra_basic_linear"),
         plain(2, "binomial", "gather_intra_binomial"),
         segmented(3, "linear_sync", "gather_intra_linear_sync"),
     ],
-    otherwise: None,
+    ..table(9, Operation::Gather, CountedSize::AllProcesses)
 };
 
 pub(super) const REDUCE: OperationTable = OperationTable {
-    id: 11,
-    name: "reduce",
-    operation: Operation::Reduce,
-    size: CountedSize::OneProcess,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "linear", "reduce_intra_basic_linear"),
         segmented(2, "chain", "reduce_intra_chain")
@@ -273,15 +241,10 @@ pub(super) const REDUCE: OperationTable = OperationTable {
         plain(7, "rabenseifner", "reduce_intra_redscat_gather")
             .limited(Limit::ElementForPowerOfTwo("reduce_intra_basic_linear")),
     ],
-    otherwise: None,
+    ..table(11, Operation::Reduce, CountedSize::OneProcess)
 };
 
 pub(super) const REDUCE_SCATTER: OperationTable = OperationTable {
-    id: 12,
-    name: "reduce_scatter",
-    operation: Operation::ReduceScatter,
-    size: CountedSize::AllProcesses,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "non-overlapping", "reduce_scatter_intra_nonoverlapping")
             .composed(&[Part::All(Operation::Reduce)]),
@@ -293,15 +256,10 @@ pub(super) const REDUCE_SCATTER: OperationTable = OperationTable {
         plain(3, "ring", "reduce_scatter_intra_ring"),
         plain(4, "butterfly", "reduce_scatter_intra_butterfly"),
     ],
-    otherwise: None,
+    ..table(12, Operation::ReduceScatter, CountedSize::AllProcesses)
 };
 
 pub(super) const REDUCE_SCATTER_BLOCK: OperationTable = OperationTable {
-    id: 13,
-    name: "reduce_scatter_block",
-    operation: Operation::ReduceScatterBlock,
-    size: CountedSize::AllProcesses,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "basic_linear", "reduce_scatter_block_basic_linear")
             .composed(&[Part::All(Operation::Reduce), Part::Same(Operation::Scatter)]),
@@ -317,32 +275,23 @@ pub(super) const REDUCE_SCATTER_BLOCK: OperationTable = OperationTable {
         ),
         plain(4, "butterfly", "reduce_scatter_block_intra_butterfly"),
     ],
-    otherwise: None,
+    ..table(13, Operation::ReduceScatterBlock, CountedSize::AllProcesses)
 };
 
 pub(super) const SCAN: OperationTable = OperationTable {
-    id: 14,
-    name: "scan",
-    operation: Operation::Scan,
-    size: CountedSize::OneElement,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "linear", "scan_intra_linear"),
         plain(2, "recursive_doubling", "scan_intra_recursivedoubling"),
     ],
     otherwise: Some("scan_intra_linear"),
+    ..table(14, Operation::Scan, CountedSize::OneElement)
 };
 
 pub(super) const SCATTER: OperationTable = OperationTable {
-    id: 15,
-    name: "scatter",
-    operation: Operation::Scatter,
-    size: CountedSize::AllProcesses,
-    returns_without_data: true,
     algorithms: &[
         plain(1, "basic_linear", "scatter_intra_basic_linear"),
         plain(2, "binomial", "scatter_intra_binomial"),
         plain(3, "linear_nb", "scatter_intra_linear_nb"),
     ],
-    otherwise: None,
+    ..table(15, Operation::Scatter, CountedSize::AllProcesses)
 };
