@@ -3,6 +3,8 @@
 //! The library reads with json-c, which lets pass comments, commas before closing brackets and single
 //! quotation marks, and checks with assertions: what they find ends the program in `MPI_Init`.
 
+use collbench_text::quantity::parse_size;
+
 use super::test::{Test, atoi, known_keys, test};
 use super::tree::{Fate, Kind, Node, NodeIdx, Selection, Tree, What};
 use super::version::{Algorithm, Version, capitalized};
@@ -616,17 +618,11 @@ fn passes_all(key: &str) -> String {
 fn bytes_meant(key: &str) -> Option<String> {
     let digits = key.find(|c: char| c.is_ascii_digit())?;
     let (before, number) = key.split_at(digits);
-    let unit = number.trim_start_matches(|c: char| c.is_ascii_digit());
-    let value: u64 = number[..number.len() - unit.len()].parse().ok()?;
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "k" | "kb" | "kib" => 1 << 10,
-        "m" | "mb" | "mib" => 1 << 20,
-        "g" | "gb" | "gib" => 1 << 30,
-        _ => return None,
-    };
-    let bytes = value
-        .checked_mul(factor)
-        .filter(|bytes| i32::try_from(*bytes).is_ok())?;
+    if !number.ends_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let bytes = parse_size(number, (0, "0")).ok()?;
+    i32::try_from(bytes).ok()?;
     Some(format!("{before}{bytes}"))
 }
 
