@@ -17,6 +17,17 @@ fn assert_each_says<const N: usize>(expected: [(Remark, &str); N]) {
     }
 }
 
+/// What is said of one and of two; `[one|two]` has the words that differ.
+#[track_caller]
+fn assert_each_says_of_one_and_two<const N: usize>(expected: [(fn(u8) -> Remark, &str); N]) {
+    for (remark, sentence) in expected {
+        let parts = || sentence.split(['[', ']']);
+        let of = |n: usize| parts().map(move |part| part.split('|').nth(n).unwrap_or(part));
+        let [one, two] = [0, 1].map(|n| of(n).collect::<String>());
+        assert_each_says([(remark(1), &*one), (remark(2), &*two)]);
+    }
+}
+
 fn calls(operation: &str, bytes: Option<u64>, ranks: &[u32]) -> MismatchedCallSummary {
     MismatchedCallSummary {
         operation: operation.to_owned().into(),
@@ -106,14 +117,6 @@ fn what_there_is_of_the_trace() {
              time of the ranks, and was not recorded: --layers +rma shows the collective ones",
         ),
         (
-            Remark::Incomplete { n_findings: 1 },
-            "the trace is incomplete (1 finding): the analysis covers what was recorded",
-        ),
-        (
-            Remark::Incomplete { n_findings: 2 },
-            "the trace is incomplete (2 findings): the analysis covers what was recorded",
-        ),
-        (
             Remark::ManifestMissing,
             "run.json is missing; the command shown is that of the lowest rank",
         ),
@@ -156,24 +159,6 @@ fn what_there_is_of_the_trace() {
              world is analyzed",
         ),
         (
-            Remark::UnknownRecords { n_records: 1 },
-            "1 record of a kind that this version does not know is ignored",
-        ),
-        (
-            Remark::UnknownRecords { n_records: 3 },
-            "3 records of a kind that this version does not know are ignored",
-        ),
-        (
-            Remark::SequenceConflict { n_chunks: 1 },
-            "1 chunk has a table that counts fewer calls than were recorded before: later \
-             instances may be matched wrongly",
-        ),
-        (
-            Remark::SequenceConflict { n_chunks: 2 },
-            "2 chunks have tables that count fewer calls than were recorded before: later \
-             instances may be matched wrongly",
-        ),
-        (
             Remark::RecorderPauses {
                 total_ns: 12_340_000,
                 longest_ns: 5_670_000,
@@ -212,6 +197,26 @@ fn what_there_is_of_the_trace() {
         (
             Remark::Restricted,
             "only a part of the run is shown, as requested",
+        ),
+    ]);
+    assert_each_says_of_one_and_two([
+        (
+            |n| Remark::Incomplete {
+                n_findings: n.into(),
+            },
+            "the trace is incomplete ([1 finding|2 findings]): the analysis covers what was \
+             recorded",
+        ),
+        (
+            |n| Remark::UnknownRecords {
+                n_records: n.into(),
+            },
+            "[1 record|2 records] of a kind that this version does not know [is|are] ignored",
+        ),
+        (
+            |n| Remark::SequenceConflict { n_chunks: n.into() },
+            "[1 chunk has a table|2 chunks have tables] that [counts|count] fewer calls than were \
+             recorded before: later instances may be matched wrongly",
         ),
     ]);
     let part = |selection| Analysis {
@@ -286,52 +291,6 @@ fn how_far_the_clocks_can_be_trusted() {
              as a separate host",
         ),
         (
-            Remark::ExchangesEnded {
-                n_ranks: 1,
-                reason: "no time".into(),
-            },
-            "the measurement of clock offsets ended early on 1 rank: no time",
-        ),
-        (
-            Remark::ExchangesEnded {
-                n_ranks: 2,
-                reason: "no time".into(),
-            },
-            "the measurement of clock offsets ended early on 2 ranks: no time",
-        ),
-        (
-            Remark::DriftNotKnown { n_hosts: 1 },
-            "the clocks of 1 host were compared at one instant only, as in a run that was \
-             killed: their drift is not known, so the error of times across hosts grows by \
-             100 us per second from there",
-        ),
-        (
-            Remark::DriftNotKnown { n_hosts: 2 },
-            "the clocks of 2 hosts were compared at one instant only, as in a run that was \
-             killed: their drift is not known, so the error of times across hosts grows by \
-             100 us per second from there",
-        ),
-        (
-            Remark::NoOffsetAtEnd { n_hosts: 1 },
-            "the clock offsets of 1 host were not measured at the end of the run: the \
-             later a time, the larger its error across hosts",
-        ),
-        (
-            Remark::NoOffsetAtEnd { n_hosts: 2 },
-            "the clock offsets of 2 hosts were not measured at the end of the run: the \
-             later a time, the larger its error across hosts",
-        ),
-        (
-            Remark::AlignmentNotConverged { n_hosts: 1 },
-            "the clock fit of 1 host did not converge: the uncertainty may be too small; \
-             compare with --alignment piecewise",
-        ),
-        (
-            Remark::AlignmentNotConverged { n_hosts: 2 },
-            "the clock fit of 2 hosts did not converge: the uncertainty may be too small; \
-             compare with --alignment piecewise",
-        ),
-        (
             Remark::ClocksWander,
             "the clock rates change faster than those of free-running clocks, as if a \
              daemon adjusted them; record with --clock raw or tsc",
@@ -355,6 +314,31 @@ fn how_far_the_clocks_can_be_trusted() {
         (
             Remark::ClockNotScaled { host: "n01".into() },
             "host n01: the clock readings do not give the tick rate; ticks are shown as ns",
+        ),
+    ]);
+    assert_each_says_of_one_and_two([
+        (
+            |n| Remark::ExchangesEnded {
+                n_ranks: n.into(),
+                reason: "no time".into(),
+            },
+            "the measurement of clock offsets ended early on [1 rank|2 ranks]: no time",
+        ),
+        (
+            |n| Remark::DriftNotKnown { n_hosts: n.into() },
+            "the clocks of [1 host|2 hosts] were compared at one instant only, as in a run that \
+             was killed: their drift is not known, so the error of times across hosts grows by \
+             100 us per second from there",
+        ),
+        (
+            |n| Remark::NoOffsetAtEnd { n_hosts: n.into() },
+            "the clock offsets of [1 host|2 hosts] were not measured at the end of the run: the \
+             later a time, the larger its error across hosts",
+        ),
+        (
+            |n| Remark::AlignmentNotConverged { n_hosts: n.into() },
+            "the clock fit of [1 host|2 hosts] did not converge: the uncertainty may be too \
+             small; compare with --alignment piecewise",
         ),
     ]);
 }
@@ -405,37 +389,11 @@ fn which_path_of_a_triangle_is_longer_one_way() {
 fn what_is_not_known_of_communicators() {
     assert_each_says([
         (
-            Remark::CommunicatorConflict { n_communicators: 1 },
-            "the definitions of 1 communicator contradict one another: the first one is \
-             used, and calls by ranks with another one are not matched",
-        ),
-        (
-            Remark::CommunicatorConflict { n_communicators: 2 },
-            "the definitions of 2 communicators contradict one another: the first one is \
-             used, and calls by ranks with another one are not matched",
-        ),
-        (
             Remark::MembersNotListed {
                 communicator: 5,
                 n_others: 0,
             },
             "communicator 5: too many members are unknown; only known ones are listed",
-        ),
-        (
-            Remark::MembersNotListed {
-                communicator: 5,
-                n_others: 1,
-            },
-            "communicator 5 and 1 other: too many members are unknown; only known ones are \
-             listed",
-        ),
-        (
-            Remark::MembersNotListed {
-                communicator: 5,
-                n_others: 2,
-            },
-            "communicator 5 and 2 others: too many members are unknown; only known ones \
-             are listed",
         ),
         (
             Remark::ShownTogether {
@@ -449,13 +407,26 @@ fn what_is_not_known_of_communicators() {
             "the recorder did not know the ABI of the MPI library: calls have times, but \
              no communicator and no payload",
         ),
+    ]);
+    assert_each_says_of_one_and_two([
         (
-            Remark::UnknownCommunicator { n_calls: 1 },
-            "1 call on an unknown communicator is counted, but not matched",
+            |n| Remark::CommunicatorConflict {
+                n_communicators: n.into(),
+            },
+            "the definitions of [1 communicator|2 communicators] contradict one another: the \
+             first one is used, and calls by ranks with another one are not matched",
         ),
         (
-            Remark::UnknownCommunicator { n_calls: 2 },
-            "2 calls on an unknown communicator are counted, but not matched",
+            |n| Remark::MembersNotListed {
+                communicator: 5,
+                n_others: n.into(),
+            },
+            "communicator 5 and [1 other|2 others]: too many members are unknown; only known ones \
+             are listed",
+        ),
+        (
+            |n| Remark::UnknownCommunicator { n_calls: n.into() },
+            "[1 call|2 calls] on an unknown communicator [is|are] counted, but not matched",
         ),
     ]);
 }
@@ -463,51 +434,6 @@ fn what_is_not_known_of_communicators() {
 #[test]
 fn which_calls_are_no_instance_or_in_no_figure() {
     assert_each_says([
-        (
-            Remark::Mismatched {
-                n_instances: 1,
-                first: 0,
-            },
-            "the calls at 1 position do not match and are left out; the first: different \
-             operations at call 4 on MPI_COMM_WORLD: MPI_Allreduce by rank 1; MPI_Barrier \
-             by ranks 0, 2",
-        ),
-        (
-            Remark::Mismatched {
-                n_instances: 2,
-                first: 0,
-            },
-            "the calls at 2 positions do not match and are left out; the first: different \
-             operations at call 4 on MPI_COMM_WORLD: MPI_Allreduce by rank 1; MPI_Barrier \
-             by ranks 0, 2",
-        ),
-        (
-            Remark::MismatchedSizes {
-                n_instances: 1,
-                first: 1,
-            },
-            "the sizes do not match at 1 position, first at \
-             call 9 on MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank 0; MPI_Bcast of 8 bytes \
-             by ranks 1-2",
-        ),
-        (
-            Remark::MismatchedSizes {
-                n_instances: 2,
-                first: 1,
-            },
-            "the sizes do not match at 2 positions, first at \
-             call 9 on MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank 0; MPI_Bcast of 8 bytes \
-             by ranks 1-2",
-        ),
-        // What they wait in is a sentence of the hang, which there is none of here.
-        (
-            Remark::Waiting { n_ranks: 1 },
-            "1 rank was in a collective when the trace ended: ",
-        ),
-        (
-            Remark::Waiting { n_ranks: 2 },
-            "2 ranks were in a collective when the trace ended: ",
-        ),
         (
             Remark::NeverCompleted { n_calls: 1 },
             "1 nonblocking collective was initiated and never completed before \
@@ -517,26 +443,6 @@ fn which_calls_are_no_instance_or_in_no_figure() {
             Remark::NeverCompleted { n_calls: 2 },
             "2 calls initiated nonblocking collectives that were never completed before \
              MPI_Finalize; the first: MPI_Ibcast (call 7 on MPI_COMM_WORLD) by ranks 0, 2",
-        ),
-        (
-            Remark::IncompleteInstances { n_instances: 1 },
-            "1 instance was not entered and left by every process: counted as incomplete, \
-             and left out of the distributions per instance",
-        ),
-        (
-            Remark::IncompleteInstances { n_instances: 2 },
-            "2 instances were not entered and left by every process: counted as \
-             incomplete, and left out of the distributions per instance",
-        ),
-        (
-            Remark::ImpossibleStamps { n_calls: 1 },
-            "1 call has impossible time stamps (damage) and is counted, but in no figure \
-             of time",
-        ),
-        (
-            Remark::ImpossibleStamps { n_calls: 2 },
-            "2 calls have impossible time stamps (damage) and are counted, but in no \
-             figure of time",
         ),
         (
             Remark::FailedCalls {
@@ -561,45 +467,63 @@ fn which_calls_are_no_instance_or_in_no_figure() {
             "3 calls returned an error code: the 2 instances with such calls are in no \
              figure of time",
         ),
+    ]);
+    assert_each_says_of_one_and_two([
         (
-            Remark::PayloadUnknown { n_calls: 1 },
-            "the payload of 1 call is unknown (a handle or type that the recorder could \
+            |n| Remark::Mismatched {
+                n_instances: n.into(),
+                first: 0,
+            },
+            "the calls at [1 position|2 positions] do not match and are left out; the first: \
+             different operations at call 4 on MPI_COMM_WORLD: MPI_Allreduce by rank 1; \
+             MPI_Barrier by ranks 0, 2",
+        ),
+        (
+            |n| Remark::MismatchedSizes {
+                n_instances: n.into(),
+                first: 1,
+            },
+            "the sizes do not match at [1 position|2 positions], first at call 9 on \
+             MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank 0; MPI_Bcast of 8 bytes by ranks 1-2",
+        ),
+        // What they wait in is a sentence of the hang, which there is none of here.
+        (
+            |n| Remark::Waiting { n_ranks: n.into() },
+            "[1 rank was|2 ranks were] in a collective when the trace ended: ",
+        ),
+        (
+            |n| Remark::IncompleteInstances {
+                n_instances: n.into(),
+            },
+            "[1 instance was|2 instances were] not entered and left by every process: counted as \
+             incomplete, and left out of the distributions per instance",
+        ),
+        (
+            |n| Remark::ImpossibleStamps { n_calls: n.into() },
+            "[1 call has|2 calls have] impossible time stamps (damage) and [is|are] counted, but \
+             in no figure of time",
+        ),
+        (
+            |n| Remark::PayloadUnknown { n_calls: n.into() },
+            "the payload of [1 call|2 calls] is unknown (a handle or type that the recorder could \
              not read)",
         ),
         (
-            Remark::PayloadUnknown { n_calls: 2 },
-            "the payload of 2 calls is unknown (a handle or type that the recorder could \
-             not read)",
+            |n| Remark::InternalCalls { n_calls: n.into() },
+            "[1 call was|2 calls were] made internally by the MPI library, or by a tool on top of \
+             it: recorded, not counted",
         ),
         (
-            Remark::InternalCalls { n_calls: 1 },
-            "1 call was made internally by the MPI library, or by a tool on top of it: \
-             recorded, not counted",
-        ),
-        (
-            Remark::InternalCalls { n_calls: 2 },
-            "2 calls were made internally by the MPI library, or by a tool on top of it: \
-             recorded, not counted",
-        ),
-        (
-            Remark::AbandonedCalls { n_calls: 1 },
-            "1 call never returned, though the thread continued: it jumped out of the \
+            |n| Remark::AbandonedCalls { n_calls: n.into() },
+            "[1 call|2 calls] never returned, though the thread continued: it jumped out of the \
              call, or out of a callback in it",
         ),
         (
-            Remark::AbandonedCalls { n_calls: 2 },
-            "2 calls never returned, though the thread continued: it jumped out of the \
-             call, or out of a callback in it",
-        ),
-        (
-            Remark::StrayCompletions { n_completions: 1 },
-            "1 completion of nonblocking collectives matches no outstanding one and is \
-             ignored: records are missing or damaged",
-        ),
-        (
-            Remark::StrayCompletions { n_completions: 2 },
-            "2 completions of nonblocking collectives match no outstanding one and are \
-             ignored: records are missing or damaged",
+            |n| Remark::StrayCompletions {
+                n_completions: n.into(),
+            },
+            "[1 completion|2 completions] of nonblocking collectives [matches|match] no \
+             outstanding one and [is|are] ignored: records are missing or damaged",
         ),
     ]);
 }
