@@ -9,12 +9,9 @@ use std::ffi::c_int;
 use collbench_formats::tree::Collective;
 use collbench_paths::{Buffers, Error, MpiTransport, Team};
 
-use super::active::Trees;
-use super::call::{Reduction, count_of, failed};
-use super::communicator::TreesOfCommunicator;
+use super::call::{Found, Reduction, count_of, failed};
 use super::last_calls::{LastParts, LastReduction, Payload};
 use crate::mpi::MpiLibrary;
-use crate::record::Local;
 
 impl LastReduction {
     /// Whether a call has the same arguments, but for its buffers.
@@ -63,30 +60,6 @@ impl LastReduction {
         let given = unsafe { std::slice::from_raw_parts(from as *const u8, self.n_bytes) };
         Some(Buffers::Two(given, &mut []))
     }
-}
-
-/// The trees of a communicator, and who asks for them.
-pub(super) struct Found {
-    trees: &'static Trees,
-    local: &'static Local,
-    pub(super) of: &'static mut TreesOfCommunicator,
-}
-
-/// The trees of a communicator for an operation; `None` if it has none, or is known to have none for this
-/// payload, or the MPI library itself makes the call, inside another one.
-#[inline(always)]
-pub(super) fn find(collective: Collective, comm: usize, payload: &Payload) -> Option<Found> {
-    let trees = Trees::active()?;
-    let local = Local::of_this_thread();
-    if local.is_internal() {
-        return None;
-    }
-    // SAFETY: they exist until the program frees the communicator, which it does after this call, and
-    // it makes no other collective call on the communicator meanwhile.
-    let of = unsafe { &mut *trees.of_communicator(local, comm) };
-    let may_have_tree =
-        of.has_rules(collective) && !of.last_calls.has_declined(collective, payload);
-    may_have_tree.then_some(Found { trees, local, of })
 }
 
 /// Executes an operation over the tree with this index; returns its code. `None` if it may be the turn of another

@@ -131,10 +131,21 @@ pub(super) fn count_of<const LARGE: bool>(count: usize) -> Option<usize> {
     }
 }
 
-/// Begins a call; `None` if its communicator has no tree for the operation, or is known to have none for
-/// this payload.
-#[inline]
-pub(super) fn begin(collective: Collective, comm: usize, payload: &Payload) -> Option<Call> {
+/// The trees of a communicator, and who asks for them.
+pub(super) struct Found {
+    pub(super) trees: &'static Trees,
+    pub(super) local: &'static Local,
+    pub(super) of: &'static mut TreesOfCommunicator,
+}
+
+/// The trees of a communicator for an operation; `None` if it has none, or is known to have none for this
+/// payload, or the MPI library itself makes the call, inside another one, or it is the library's turn.
+#[inline(always)]
+pub(super) fn find<const ADAPTS: bool>(
+    collective: Collective,
+    comm: usize,
+    arguments: Arguments,
+) -> Option<Found> {
     let trees = Trees::active()?;
     let local = Local::of_this_thread();
     if local.is_internal() {
@@ -144,15 +155,27 @@ pub(super) fn begin(collective: Collective, comm: usize, payload: &Payload) -> O
     // it makes no other collective call on the communicator meanwhile.
     let of = unsafe { &mut *trees.of_communicator(local, comm) };
     let may_have_tree =
-        of.has_rules(collective) && !of.last_calls.has_declined(collective, payload);
-    may_have_tree.then_some(Call {
+        of.has_rules(collective) && !of.last_calls.has_declined(collective, &arguments.0);
+    if !may_have_tree || ADAPTS && of.adaptive.goes_to_library(collective, arguments) {
+        return None;
+    }
+    Some(Found { trees, local, of })
+}
+
+/// Begins a call; `None` if its communicator has no tree for the operation, or is known to have none for
+/// this payload.
+#[inline]
+pub(super) fn begin(collective: Collective, comm: usize, payload: &Payload) -> Option<Call> {
+    let arguments = (*payload, [0; 2]);
+    let Found { trees, of, .. } = find::<false>(collective, comm, arguments)?;
+    Some(Call {
         trees: &trees.world,
         of,
         collective,
         bytes: 0,
         depends_on_grouping: false,
         is_known: true,
-        arguments: (*payload, [0; 2]),
+        arguments,
         tree: 0,
     })
 }

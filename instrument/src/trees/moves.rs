@@ -7,8 +7,8 @@ use collbench_formats::tree::Collective;
 use collbench_paths::Team;
 use collbench_trees::wrappers::Order;
 
-use super::again::{barrier_again, bcast_again, find, gather_again, scatter_again};
-use super::call::{Blocks, Call, Receiving, begin, count_of};
+use super::again::{barrier_again, bcast_again, gather_again, scatter_again};
+use super::call::{Blocks, Call, Receiving, begin, count_of, find};
 use super::communicator::Scratch;
 use super::last_calls::{LastBcast, LastParts, Payload};
 
@@ -18,15 +18,7 @@ const NO_PAYLOAD: Payload = [0; 5];
 /// `MPI_Barrier`.
 #[inline]
 pub(super) fn barrier<const ADAPTS: bool>(comm: usize) -> Option<c_int> {
-    let found = find(Collective::Barrier, comm, &NO_PAYLOAD)?;
-    if ADAPTS
-        && found
-            .of
-            .adaptive
-            .goes_to_library(Collective::Barrier, (NO_PAYLOAD, [0; 2]))
-    {
-        return None;
-    }
+    let found = find::<ADAPTS>(Collective::Barrier, comm, (NO_PAYLOAD, [0; 2]))?;
     match barrier_again::<ADAPTS>(found) {
         None => other_barrier(comm),
         code => code,
@@ -52,15 +44,8 @@ pub(super) fn bcast<const LARGE: bool, const ADAPTS: bool>(
     root: usize,
     comm: usize,
 ) -> Option<c_int> {
-    let found = find(Collective::Bcast, comm, &[count, datatype, 0, 0, 0])?;
-    if ADAPTS
-        && found
-            .of
-            .adaptive
-            .goes_to_library(Collective::Bcast, ([count, datatype, 0, 0, 0], [0, root]))
-    {
-        return None;
-    }
+    let payload = [count, datatype, 0, 0, 0];
+    let found = find::<ADAPTS>(Collective::Bcast, comm, (payload, [0, root]))?;
     match bcast_again::<LARGE, ADAPTS>(found, (buffer, count, datatype), root) {
         None => other_bcast::<LARGE>((buffer, count, datatype), root, comm),
         code => code,
@@ -173,15 +158,7 @@ impl Parts {
 #[inline]
 pub(super) fn allgather<const LARGE: bool, const ADAPTS: bool>(arguments: Parts) -> Option<c_int> {
     let payload = arguments.payload(0);
-    let found = find(Collective::Allgather, arguments.comm, &payload)?;
-    if ADAPTS
-        && found
-            .of
-            .adaptive
-            .goes_to_library(Collective::Allgather, (payload, [0; 2]))
-    {
-        return None;
-    }
+    let found = find::<ADAPTS>(Collective::Allgather, arguments.comm, (payload, [0; 2]))?;
     let last = found.of.last_calls.allgather;
     match gather_again::<ADAPTS>(found, last, arguments.addresses(), &payload, None) {
         None => other_allgather::<LARGE>(arguments, payload),
@@ -218,15 +195,7 @@ pub(super) fn gather<const LARGE: bool, const ADAPTS: bool>(
     root: usize,
 ) -> Option<c_int> {
     let payload = arguments.payload(root);
-    let found = find(Collective::Gather, arguments.comm, &payload)?;
-    if ADAPTS
-        && found
-            .of
-            .adaptive
-            .goes_to_library(Collective::Gather, (payload, [0; 2]))
-    {
-        return None;
-    }
+    let found = find::<ADAPTS>(Collective::Gather, arguments.comm, (payload, [0; 2]))?;
     let last = found.of.last_calls.gather;
     match gather_again::<ADAPTS>(found, last, arguments.addresses(), &payload, Some(root)) {
         None => other_gather::<LARGE>(arguments, payload, root),
@@ -336,15 +305,7 @@ pub(super) fn scatter<const LARGE: bool, const ADAPTS: bool>(
     root: usize,
 ) -> Option<c_int> {
     let payload = arguments.payload(root);
-    let found = find(Collective::Scatter, arguments.comm, &payload)?;
-    if ADAPTS
-        && found
-            .of
-            .adaptive
-            .goes_to_library(Collective::Scatter, (payload, [0; 2]))
-    {
-        return None;
-    }
+    let found = find::<ADAPTS>(Collective::Scatter, arguments.comm, (payload, [0; 2]))?;
     match scatter_again::<ADAPTS>(found, arguments.addresses(), &payload, root) {
         None => other_scatter::<LARGE>(arguments, payload, root),
         code => code,

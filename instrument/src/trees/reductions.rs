@@ -7,8 +7,8 @@ use collbench_formats::tree::Collective;
 use collbench_paths::{Buffers, Combine};
 use collbench_trees::wrappers::Order;
 
-use super::again::{allreduce_again, find, reduce_again};
-use super::call::{Blocks, Call, DataType, Receiving, Reduction, begin, count_of};
+use super::again::{allreduce_again, reduce_again};
+use super::call::{Blocks, Call, DataType, Receiving, Reduction, begin, count_of, find};
 use super::communicator::Scratch;
 use super::datatypes::Layout;
 use super::last_calls::LastReduction;
@@ -241,17 +241,8 @@ impl Call {
 pub(super) fn allreduce<const LARGE: bool, const ADAPTS: bool>(
     arguments: Reduction,
 ) -> Option<c_int> {
-    let found = find(Collective::Allreduce, arguments.comm, &arguments.payload())?;
-    if ADAPTS {
-        let others = [arguments.operation, 0];
-        if found
-            .of
-            .adaptive
-            .goes_to_library(Collective::Allreduce, (arguments.payload(), others))
-        {
-            return None;
-        }
-    }
+    let all = (arguments.payload(), [arguments.operation, 0]);
+    let found = find::<ADAPTS>(Collective::Allreduce, arguments.comm, all)?;
     match allreduce_again::<LARGE, ADAPTS>(found, &arguments) {
         None => reduction::<LARGE>(arguments, None),
         code => code,
@@ -264,17 +255,8 @@ pub(super) fn reduce<const LARGE: bool, const ADAPTS: bool>(
     arguments: Reduction,
     root: usize,
 ) -> Option<c_int> {
-    let found = find(Collective::Reduce, arguments.comm, &arguments.payload())?;
-    if ADAPTS {
-        let others = [arguments.operation, root];
-        if found
-            .of
-            .adaptive
-            .goes_to_library(Collective::Reduce, (arguments.payload(), others))
-        {
-            return None;
-        }
-    }
+    let all = (arguments.payload(), [arguments.operation, root]);
+    let found = find::<ADAPTS>(Collective::Reduce, arguments.comm, all)?;
     match reduce_again::<LARGE, ADAPTS>(found, &arguments, root) {
         None => reduction::<LARGE>(arguments, Some(root)),
         code => code,
