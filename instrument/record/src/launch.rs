@@ -451,7 +451,8 @@ impl Job {
     fn prepared(&self) -> std::process::Command {
         let mut command = std::process::Command::new(&self.command[0]);
         command.args(&self.command[1..]);
-        pass_settings(&mut command, &self.settings, &self.preload);
+        let variables = environment_of(&self.settings);
+        pass_settings(&mut command, variables, &self.preload);
         command
     }
 
@@ -529,9 +530,13 @@ impl Drop for Unused<'_> {
     }
 }
 
-/// Puts the settings and the preloaded library into the environment of a command.
-fn pass_settings(command: &mut std::process::Command, settings: &Settings, preload: &Path) {
-    for (name, value) in environment_of(settings) {
+/// Puts the variables of settings and the preloaded library into the environment of a command.
+fn pass_settings(
+    command: &mut std::process::Command,
+    variables: impl IntoIterator<Item = (impl AsRef<OsStr>, Option<OsString>)>,
+    preload: &Path,
+) {
+    for (name, value) in variables {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),

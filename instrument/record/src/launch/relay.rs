@@ -5,15 +5,13 @@
 //! the inner form does. (Forwarding variables instead would conflict with a `-x` of the user.)
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail};
-use collbench_instrument::{
-    ExchangeSettings, Form, Layers, Settings, clock_of_name, name_of_clock,
-};
+use collbench_instrument::{Settings, environment_of};
 use serde::{Deserialize, Serialize};
 
 use super::process::become_program;
@@ -23,19 +21,12 @@ use super::{cannot_run, pass_settings};
 /// The variables that set the agent: of Open MPI 4, and of PRRTE, the launcher of Open MPI 5.
 pub(super) const AGENTS: [&str; 2] = ["OMPI_MCA_orte_fork_agent", "PRTE_MCA_odls_base_exec_agent"];
 
-/// What an agent has to know. Paths are bytes, since they need not be UTF-8.
+/// What an agent has to know.
 #[derive(Debug, Serialize, Deserialize)]
 struct Relayed {
-    output: Vec<u8>,
-    preload: Vec<u8>,
-    clock: Option<String>,
-    max_bytes: Option<u64>,
-    layers: String,
-    wrappers: String,
-    keep_bytes: Option<u64>,
-    exchange: String,
-    trees: Option<Vec<u8>>,
-    records: bool,
+    /// Variables with the settings.
+    variables: Vec<(String, Option<OsString>)>,
+    preload: OsString,
 }
 
 /// The value of these variables; `None` if it cannot be expressed (it is split at blanks,
@@ -45,17 +36,12 @@ pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result
     if own.as_os_str().as_bytes().contains(&b' ') {
         return Ok(None);
     }
+    let variables = environment_of(settings).into_iter();
     let relayed = Relayed {
-        output: settings.output.as_os_str().as_bytes().to_vec(),
-        preload: preload.as_os_str().as_bytes().to_vec(),
-        clock: settings.clock.map(|clock| name_of_clock(clock).to_owned()),
-        max_bytes: settings.max_bytes,
-        layers: settings.layers.list(),
-        wrappers: settings.wrappers.clone(),
-        keep_bytes: settings.keep_bytes,
-        exchange: settings.exchange.word(),
-        trees: (settings.trees.as_ref()).map(|path| path.as_os_str().as_bytes().to_vec()),
-        records: settings.records,
+        variables: variables
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+        preload: preload.into(),
     };
     let mut agent = own.into_os_string();
     agent.push(" --relay ");
@@ -69,21 +55,6 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
     let relayed: Relayed = from_hex(relayed)
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .context("--relay: expected settings that collbench-record itself has encoded")?;
-    let settings = Settings {
-        output: PathBuf::from(OsString::from_vec(relayed.output)),
-        form: Form::Outer,
-        clock: relayed.clock.as_deref().and_then(clock_of_name),
-        max_bytes: relayed.max_bytes,
-        layers: Layers::of_list(&relayed.layers).unwrap_or_default(),
-        wrappers: relayed.wrappers,
-        keep_bytes: relayed.keep_bytes,
-        exchange: ExchangeSettings::of_word(&relayed.exchange).unwrap_or_default(),
-        trees: relayed
-            .trees
-            .map(|path| PathBuf::from(OsString::from_vec(path))),
-        records: relayed.records,
-    };
-    let preload = PathBuf::from(OsString::from_vec(relayed.preload));
     let Some((program, arguments)) = command.split_first() else {
         bail!("--relay: expected a program after it");
     };
@@ -97,7 +68,7 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         _ => Command::new(program),
     };
     command.args(arguments);
-    pass_settings(&mut command, &settings, &preload);
+    pass_settings(&mut command, relayed.variables, relayed.preload.as_ref());
     let error = become_program(&mut command);
     Ok(cannot_run(program, &error))
 }
