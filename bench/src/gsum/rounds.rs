@@ -182,17 +182,13 @@ impl Calls {
         for (part, first) in (0..).zip(firsts) {
             *first = value(self.number + part, 0, call).to_ne_bytes();
         }
-        match self.operation {
-            Operation::Allreduce => configuration.allreduce(given, result, &mut self.values)?,
-            Operation::Reduce => configuration.reduce(given, result, &mut self.values)?,
-            Operation::Bcast => {
-                configuration.bcast(if self.number == 0 { given } else { result })?
-            }
-            Operation::Barrier => return configuration.barrier(),
-            Operation::Gather => configuration.gather(given, result)?,
-            Operation::Scatter => configuration.scatter(given, result)?,
-            Operation::Allgather => configuration.allgather(given, result)?,
-        }
+        // What the root of a broadcast gives is in its buffer.
+        let (given, result) = match self.operation {
+            Operation::Bcast if self.number == 0 => (&[][..], given),
+            _ => (&*given, result),
+        };
+        let collective = self.operation.collective();
+        configuration.execute(collective, given, result, &mut self.values)?;
         let checked = self.checked();
         if let Some(expected) = self.expected(checked, call) {
             self.n_wrong += u64::from(at(&self.result, checked) != expected);
@@ -232,6 +228,8 @@ impl Calls {
 
 #[cfg(test)]
 mod tests {
+    use collbench_formats::tree::Collective;
+
     use super::*;
 
     #[test]
@@ -253,8 +251,9 @@ mod tests {
     }
 
     impl Operate for Faulty<'_> {
-        fn allreduce(
+        fn execute(
             &mut self,
+            _: Collective,
             given: &[u8],
             result: &mut [u8],
             _: &mut Values,
@@ -267,30 +266,6 @@ mod tests {
             }
             self.n_calls += 1;
             Ok(())
-        }
-
-        fn reduce(&mut self, _: &[u8], _: &mut [u8], _: &mut Values) -> anyhow::Result<()> {
-            unreachable!()
-        }
-
-        fn bcast(&mut self, _: &mut [u8]) -> anyhow::Result<()> {
-            unreachable!()
-        }
-
-        fn gather(&mut self, _: &[u8], _: &mut [u8]) -> anyhow::Result<()> {
-            unreachable!()
-        }
-
-        fn scatter(&mut self, _: &[u8], _: &mut [u8]) -> anyhow::Result<()> {
-            unreachable!()
-        }
-
-        fn allgather(&mut self, _: &[u8], _: &mut [u8]) -> anyhow::Result<()> {
-            unreachable!()
-        }
-
-        fn barrier(&mut self) -> anyhow::Result<()> {
-            unreachable!()
         }
     }
 

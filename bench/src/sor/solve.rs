@@ -1,6 +1,7 @@
 //! What one leaf does in all rounds.
 
 use anyhow::bail;
+use collbench_formats::tree::Collective;
 
 use super::grid::{Color, Strip, best_factor, rows_of};
 use super::halo::Halo;
@@ -74,7 +75,8 @@ impl Plan {
             let mut of_all = [0; size_of::<f64>()];
             let begin = clock.now();
             let configuration = leaf.configuration(nth);
-            configuration.allreduce(&change.to_ne_bytes(), &mut of_all, &mut largest)?;
+            let given = change.to_ne_bytes();
+            configuration.execute(Collective::Allreduce, &given, &mut of_all, &mut largest)?;
             solution.calls.push(clock.now() - begin);
             if f64::from_ne_bytes(of_all) < self.tolerance {
                 break;

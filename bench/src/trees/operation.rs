@@ -1,6 +1,6 @@
 //! Operations of one leaf, over a tree or over the MPI library.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use anyhow::bail;
 use collbench_formats::tree::Collective;
@@ -49,59 +49,21 @@ impl Values {
 }
 
 /// Collective operations, as one leaf takes part in them. All leaves call the same ones in the same
-/// order; the root is leaf 0. What is given has as many bytes on all leaves.
+/// order; the root is leaf 0.
 pub(crate) trait Operate {
-    /// Combines what all leaves give; all get the result.
+    /// Executes an operation, with what this leaf gives and the place of its result. Where a leaf gives
+    /// or gets nothing, that is empty; the buffer of a broadcast is that of the result on all leaves.
     ///
     /// # Errors
-    /// Why it has failed. Then the leaves are no longer in step.
-    fn allreduce(
+    /// Why it has failed. Then the leaves are no longer in step. The MPI library moves no parts for
+    /// several leaves in a process.
+    fn execute(
         &mut self,
+        collective: Collective,
         given: &[u8],
         result: &mut [u8],
         values: &mut Values,
     ) -> anyhow::Result<()>;
-
-    /// Combines what all leaves give; the root gets the result.
-    ///
-    /// # Errors
-    /// As [`allreduce`](Self::allreduce).
-    fn reduce(
-        &mut self,
-        given: &[u8],
-        result: &mut [u8],
-        values: &mut Values,
-    ) -> anyhow::Result<()>;
-
-    /// Gives all leaves what the root has.
-    ///
-    /// # Errors
-    /// As [`allreduce`](Self::allreduce).
-    fn bcast(&mut self, buffer: &mut [u8]) -> anyhow::Result<()>;
-
-    /// Gathers what all leaves give at the root, in their order; elsewhere the result is empty.
-    ///
-    /// # Errors
-    /// As [`allreduce`](Self::allreduce); over the library always with several leaves in a process.
-    fn gather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()>;
-
-    /// Gives each leaf its part of what the root gives; the others give nothing.
-    ///
-    /// # Errors
-    /// As [`gather`](Self::gather).
-    fn scatter(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()>;
-
-    /// Gathers what all leaves give, in their order; all get it.
-    ///
-    /// # Errors
-    /// As [`gather`](Self::gather).
-    fn allgather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()>;
-
-    /// Waits until all leaves have called it.
-    ///
-    /// # Errors
-    /// As [`allreduce`](Self::allreduce).
-    fn barrier(&mut self) -> anyhow::Result<()>;
 }
 
 /// Two identical trees in turns, so that an operation does not disturb the next one.
@@ -113,77 +75,39 @@ pub(super) struct OverTrees<T: Transport> {
     pub(super) recorder: Option<(Recorder, Word)>,
 }
 
-impl<T: Transport> OverTrees<T> {
-    /// Executes an operation on the tree whose turn it is.
+impl<T: Transport> Operate for OverTrees<T> {
     #[inline]
-    fn on_next(
+    fn execute(
         &mut self,
-        call: (Collective, usize),
-        execute: impl FnOnce(&mut Team<T>) -> Result<(), collbench_paths::Error>,
+        collective: Collective,
+        given: &[u8],
+        result: &mut [u8],
+        values: &mut Values,
     ) -> anyhow::Result<()> {
         let team = &mut self.teams[self.next];
         self.next = 1 - self.next;
+        let bytes = match collective {
+            Collective::Bcast | Collective::Scatter => result.len(),
+            _ => given.len(),
+        };
+        let kernel = &mut values.kernel;
+        let mut execute = || match collective {
+            Collective::Allreduce => team.allreduce(Buffers::Two(given, result), kernel),
+            Collective::Reduce => team.reduce(Buffers::Two(given, result), kernel, ROOT),
+            Collective::Bcast => team.bcast(result, ROOT),
+            Collective::Barrier => team.barrier(),
+            Collective::Gather => team.gather(Some(given), result, ROOT),
+            Collective::Scatter => team.scatter(given, Some(result), ROOT),
+            Collective::Allgather => team.allgather(Some(given), result),
+        };
         match self.recorder {
-            None => execute(team)?,
+            None => execute()?,
             Some((recorder, comm)) => {
-                let (collective, bytes) = call;
                 let root = collective.has_root().then_some(ROOT);
-                recorder.recorded(comm, (collective, root, bytes), || execute(team))?;
+                recorder.recorded(comm, (collective, root, bytes), execute)?;
             }
         }
         Ok(())
-    }
-}
-
-impl<T: Transport> Operate for OverTrees<T> {
-    fn allreduce(
-        &mut self,
-        given: &[u8],
-        result: &mut [u8],
-        values: &mut Values,
-    ) -> anyhow::Result<()> {
-        self.on_next((Collective::Allreduce, given.len()), |team| {
-            team.allreduce(Buffers::Two(given, result), &mut values.kernel)
-        })
-    }
-
-    fn reduce(
-        &mut self,
-        given: &[u8],
-        result: &mut [u8],
-        values: &mut Values,
-    ) -> anyhow::Result<()> {
-        self.on_next((Collective::Reduce, given.len()), |team| {
-            team.reduce(Buffers::Two(given, result), &mut values.kernel, ROOT)
-        })
-    }
-
-    fn bcast(&mut self, buffer: &mut [u8]) -> anyhow::Result<()> {
-        self.on_next((Collective::Bcast, buffer.len()), |team| {
-            team.bcast(buffer, ROOT)
-        })
-    }
-
-    fn gather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
-        self.on_next((Collective::Gather, given.len()), |team| {
-            team.gather(Some(given), result, ROOT)
-        })
-    }
-
-    fn scatter(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
-        self.on_next((Collective::Scatter, result.len()), |team| {
-            team.scatter(given, Some(result), ROOT)
-        })
-    }
-
-    fn allgather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
-        self.on_next((Collective::Allgather, given.len()), |team| {
-            team.allgather(Some(given), result)
-        })
-    }
-
-    fn barrier(&mut self) -> anyhow::Result<()> {
-        self.on_next((Collective::Barrier, 0), Team::barrier)
     }
 }
 
@@ -213,195 +137,11 @@ impl OverLibrary {
         }
     }
 
-    fn check_one_thread(&self) -> anyhow::Result<()> {
-        anyhow::ensure!(
-            self.threads.is_none(),
-            "the MPI library moves no parts for threads"
-        );
-        Ok(())
-    }
-}
-
-fn succeeded(function: &str, code: c_int) -> anyhow::Result<()> {
-    if code != 0 {
-        bail!("{function} has returned {code}");
-    }
-    Ok(())
-}
-
-fn count(bytes: &[u8], values: &Values) -> c_int {
-    (bytes.len() / values.element_bytes) as c_int
-}
-
-/// `MPI_Allreduce` of this process.
-fn library_allreduce(given: &[u8], result: &mut [u8], values: &Values) -> anyhow::Result<()> {
-    // SAFETY: MPI is initialized; both buffers hold as many elements of the type.
-    let code = unsafe {
-        ffi::MPI_Allreduce(
-            given.as_ptr().cast(),
-            result[..given.len()].as_mut_ptr().cast(),
-            count(given, values),
-            values.datatype,
-            values.op,
-            ffi::RSMPI_COMM_WORLD,
-        )
-    };
-    succeeded("MPI_Allreduce", code)
-}
-
-/// `MPI_Reduce` of this process.
-fn library_reduce(given: &[u8], result: &mut [u8], values: &Values) -> anyhow::Result<()> {
-    // SAFETY: as above.
-    let code = unsafe {
-        ffi::MPI_Reduce(
-            given.as_ptr().cast(),
-            result[..given.len()].as_mut_ptr().cast(),
-            count(given, values),
-            values.datatype,
-            values.op,
-            ROOT as c_int,
-            ffi::RSMPI_COMM_WORLD,
-        )
-    };
-    succeeded("MPI_Reduce", code)
-}
-
-/// `MPI_Bcast` of this process.
-fn library_bcast(buffer: &mut [u8]) -> anyhow::Result<()> {
-    // SAFETY: MPI is initialized; the buffer has as many bytes as are given.
-    let code = unsafe {
-        ffi::MPI_Bcast(
-            buffer.as_mut_ptr().cast(),
-            buffer.len() as c_int,
-            ffi::RSMPI_UINT8_T,
-            ROOT as c_int,
-            ffi::RSMPI_COMM_WORLD,
-        )
-    };
-    succeeded("MPI_Bcast", code)
-}
-
-/// `MPI_Gather` and `MPI_Scatter` have the same arguments.
-type Parts = unsafe extern "C" fn(
-    *const c_void,
-    c_int,
-    ffi::MPI_Datatype,
-    *mut c_void,
-    c_int,
-    ffi::MPI_Datatype,
-    c_int,
-    ffi::MPI_Comm,
-) -> c_int;
-
-/// Gathers at the root, or scatters from it, parts of so many bytes of all processes.
-fn library_parts(
-    (name, function): (&str, Parts),
-    given: &[u8],
-    result: &mut [u8],
-    n_bytes: usize,
-) -> anyhow::Result<()> {
-    let n = n_bytes as c_int;
-    // SAFETY: MPI is initialized; the root has a part of each process, the others their own.
-    let code = unsafe {
-        function(
-            given.as_ptr().cast(),
-            n,
-            ffi::RSMPI_UINT8_T,
-            result.as_mut_ptr().cast(),
-            n,
-            ffi::RSMPI_UINT8_T,
-            ROOT as c_int,
-            ffi::RSMPI_COMM_WORLD,
-        )
-    };
-    succeeded(name, code)
-}
-
-/// `MPI_Allgather` of this process.
-fn library_allgather(given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
-    let n = given.len() as c_int;
-    // SAFETY: MPI is initialized; there is room for what all give.
-    let code = unsafe {
-        ffi::MPI_Allgather(
-            given.as_ptr().cast(),
-            n,
-            ffi::RSMPI_UINT8_T,
-            result.as_mut_ptr().cast(),
-            n,
-            ffi::RSMPI_UINT8_T,
-            ffi::RSMPI_COMM_WORLD,
-        )
-    };
-    succeeded("MPI_Allgather", code)
-}
-
-fn library_barrier() -> anyhow::Result<()> {
-    // SAFETY: MPI is initialized.
-    succeeded("MPI_Barrier", unsafe {
-        ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD)
-    })
-}
-
-impl Operate for OverLibrary {
-    fn allreduce(
-        &mut self,
-        given: &[u8],
-        result: &mut [u8],
-        values: &mut Values,
-    ) -> anyhow::Result<()> {
-        let Some(threads) = &mut self.threads else {
-            return library_allreduce(given, result, values);
-        };
-        threads.join(given, values)?;
-        if threads.is_first {
-            library_allreduce(&threads.joined, result, values)?;
-        }
-        Ok(threads.team.bcast(result, ROOT)?)
-    }
-
-    fn reduce(
-        &mut self,
-        given: &[u8],
-        result: &mut [u8],
-        values: &mut Values,
-    ) -> anyhow::Result<()> {
-        let Some(threads) = &mut self.threads else {
-            return library_reduce(given, result, values);
-        };
-        threads.join(given, values)?;
-        if threads.is_first {
-            library_reduce(&threads.joined, result, values)?;
-        }
-        Ok(())
-    }
-
-    fn bcast(&mut self, buffer: &mut [u8]) -> anyhow::Result<()> {
-        let Some(threads) = &mut self.threads else {
-            return library_bcast(buffer);
-        };
-        if threads.is_first {
-            library_bcast(buffer)?;
-        }
-        Ok(threads.team.bcast(buffer, ROOT)?)
-    }
-
-    fn gather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
-        self.check_one_thread()?;
-        library_parts(("MPI_Gather", ffi::MPI_Gather), given, result, given.len())
-    }
-
-    fn scatter(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
-        self.check_one_thread()?;
-        let n_bytes = result.len();
-        library_parts(("MPI_Scatter", ffi::MPI_Scatter), given, result, n_bytes)
-    }
-
-    fn allgather(&mut self, given: &[u8], result: &mut [u8]) -> anyhow::Result<()> {
-        self.check_one_thread()?;
-        library_allgather(given, result)
-    }
-
-    fn barrier(&mut self) -> anyhow::Result<()> {
+    /// Waits until all leaves have called it.
+    ///
+    /// # Errors
+    /// As [`Operate::execute`].
+    pub(super) fn barrier(&mut self) -> anyhow::Result<()> {
         let Some(threads) = &mut self.threads else {
             return library_barrier();
         };
@@ -410,6 +150,87 @@ impl Operate for OverLibrary {
             library_barrier()?;
         }
         Ok(threads.team.barrier()?)
+    }
+}
+
+fn succeeded(collective: Collective, code: c_int) -> anyhow::Result<()> {
+    let function = collective.operation().name();
+    anyhow::ensure!(code == 0, "{function} has returned {code}");
+    Ok(())
+}
+
+fn library_barrier() -> anyhow::Result<()> {
+    // SAFETY: MPI is initialized.
+    let code = unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD) };
+    succeeded(Collective::Barrier, code)
+}
+
+/// The operation of this process.
+fn library(
+    collective: Collective,
+    given: &[u8],
+    result: &mut [u8],
+    values: &Values,
+) -> anyhow::Result<()> {
+    let (n_given, n_result) = (given.len() as c_int, result.len() as c_int);
+    let n_values = (given.len() / values.element_bytes) as c_int;
+    let combines = matches!(collective, Collective::Allreduce | Collective::Reduce);
+    assert!(!combines || given.len() <= result.len(), "no room");
+    let (from, to) = (given.as_ptr().cast(), result.as_mut_ptr().cast());
+    let (datatype, op, root) = (values.datatype, values.op, ROOT as c_int);
+    // SAFETY: MPI is initialized, and its constants are never changed. Where values are combined, both
+    // buffers hold as many of the type. Where parts are moved, the root has one of each process, or all
+    // have room for what all give, and the others have their own.
+    let code = unsafe {
+        let (world, byte) = (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_UINT8_T);
+        match collective {
+            Collective::Allreduce => ffi::MPI_Allreduce(from, to, n_values, datatype, op, world),
+            Collective::Reduce => ffi::MPI_Reduce(from, to, n_values, datatype, op, root, world),
+            Collective::Bcast => ffi::MPI_Bcast(to, n_result, byte, root, world),
+            Collective::Barrier => return library_barrier(),
+            Collective::Gather => {
+                ffi::MPI_Gather(from, n_given, byte, to, n_given, byte, root, world)
+            }
+            Collective::Scatter => {
+                ffi::MPI_Scatter(from, n_result, byte, to, n_result, byte, root, world)
+            }
+            Collective::Allgather => {
+                ffi::MPI_Allgather(from, n_given, byte, to, n_given, byte, world)
+            }
+        }
+    };
+    succeeded(collective, code)
+}
+
+impl Operate for OverLibrary {
+    fn execute(
+        &mut self,
+        collective: Collective,
+        given: &[u8],
+        result: &mut [u8],
+        values: &mut Values,
+    ) -> anyhow::Result<()> {
+        let Some(threads) = &mut self.threads else {
+            return library(collective, given, result, values);
+        };
+        match collective {
+            Collective::Barrier => return self.barrier(),
+            Collective::Allreduce | Collective::Reduce => {
+                threads.join(given, values)?;
+                if threads.is_first {
+                    library(collective, &threads.joined, result, values)?;
+                }
+            }
+            Collective::Bcast if threads.is_first => library(collective, given, result, values)?,
+            Collective::Bcast => {}
+            Collective::Gather | Collective::Scatter | Collective::Allgather => {
+                bail!("the MPI library moves no parts for threads")
+            }
+        }
+        if collective != Collective::Reduce {
+            threads.team.bcast(result, ROOT)?;
+        }
+        Ok(())
     }
 }
 
