@@ -36,7 +36,7 @@ use pair::Pair;
 use trace::Recorded;
 use worker::{Batch, Part, Request};
 
-pub(crate) use figures::{Invalid, first_line, hundredths, name_of_clock, settings};
+pub(crate) use figures::{Invalid, first_line, hundredths, settings};
 pub(crate) use table::{empty_table, write_invalid, write_machine};
 pub(crate) use worker::{Switches, ns_per_tick};
 
@@ -171,14 +171,6 @@ pub(crate) enum ClockName {
 }
 
 impl ClockName {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Tsc => "tsc",
-            Self::Raw => "raw",
-            Self::Monotonic => "monotonic",
-        }
-    }
-
     pub(crate) fn source(self) -> ClockSource {
         match self {
             Self::Tsc => ClockSource::Tsc,

@@ -1,6 +1,6 @@
 //! From the measurements to the figures of the result.
 
-use collbench_instrument::Scheme;
+use collbench_instrument::{Scheme, name_of_clock};
 use collbench_stats::spread::Spread;
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::drift::{self, Burst, Drift, Shortest};
 use super::measure::Measured;
 use super::quality::{self, Quality};
 use crate::machine::{Machine, mpi_library};
-use crate::overhead::{name_of_clock, settings};
+use crate::overhead::settings;
 
 /// Steps of a histogram per doubling.
 const STEPS: f64 = 8.0;

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, ensure};
 use collbench_formats::ClockSource;
-use collbench_instrument::{host_identity, host_key};
+use collbench_instrument::{host_identity, host_key, name_of_clock};
 use collbench_stats::random::Random;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
@@ -30,7 +30,7 @@ use crate::machine::{self, Machine, mpi_library};
 use crate::measure::global_clock::{ClockError, GlobalClock};
 use crate::measure::refinement::Refinement;
 use crate::measure::start::StartScheme;
-use crate::overhead::{ClockName, name_of_clock, settings};
+use crate::overhead::{ClockName, settings};
 use crate::trees::Hosts;
 
 /// Measures; returns the results, and the folder that they are to be written to, in process 0 only.

@@ -1,6 +1,7 @@
 //! The document of the result.
 
 use collbench_formats::ClockSource;
+use collbench_instrument::name_of_clock;
 use serde::Serialize;
 
 use super::measurement::{
@@ -13,7 +14,7 @@ use super::model::{
 };
 use crate::job::Process;
 use crate::machine::{Machine, online_cores};
-use crate::overhead::{name_of_clock, settings};
+use crate::overhead::settings;
 
 /// Delays of small messages, in gaps.
 const DELAYS: [f64; 3] = [0.5, 1.0, 2.0];

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
-use collbench_formats::{ClockSource, Operation, Record};
+use collbench_formats::{Operation, Record};
+use collbench_instrument::name_of_clock;
 use collbench_stats::spread::Spread;
 use serde::Serialize;
 
@@ -572,15 +573,6 @@ fn preempted([plain, recorded]: &[Part; 2]) -> u64 {
 pub(super) fn ratio(added: Option<f64>, yardstick: Option<f64>) -> Option<f64> {
     let yardstick = yardstick.filter(|&ns| ns > 0.0)?;
     Some((added? / yardstick * 1e3).round() / 1e3)
-}
-
-/// The name of a clock on the command line.
-pub(crate) fn name_of_clock(source: ClockSource) -> &'static str {
-    match source {
-        ClockSource::Tsc => "tsc",
-        ClockSource::MonotonicRaw => "raw",
-        ClockSource::Monotonic => "monotonic",
-    }
 }
 
 /// Rounds to two decimals: the clock's granularity divided by the calls of a batch allows no more.

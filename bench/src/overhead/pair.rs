@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
+use collbench_instrument::name_of_clock;
 use serde::de::DeserializeOwned;
 
 use super::Options;
@@ -64,7 +65,7 @@ impl Pair {
         };
         recorded.args(["--layers", layers, "-o"]).arg(trace);
         if let Some(clock) = options.clock {
-            recorded.args(["--clock", clock.word()]);
+            recorded.args(["--clock", name_of_clock(clock.source())]);
         }
         recorded.arg("--").arg(&own);
         for command in [&mut plain, &mut recorded] {
@@ -76,7 +77,7 @@ impl Pair {
                 n => command.args(["--threads", &n.to_string()]),
             };
             if let Some(clock) = options.clock {
-                command.args(["--clock", clock.word()]);
+                command.args(["--clock", name_of_clock(clock.source())]);
             }
         }
         let mut pair = Self {

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use collbench_formats::tree::{WrapperKind, Wrappers};
+use collbench_instrument::name_of_clock;
 use collbench_text::quantity;
 use serde::Serialize;
 
 use super::run::Run;
 use crate::machine::Machine;
-use crate::overhead::{first_line, name_of_clock, settings, write_machine};
+use crate::overhead::{first_line, settings, write_machine};
 
 /// Where and how something was measured.
 #[derive(Debug, Serialize)]

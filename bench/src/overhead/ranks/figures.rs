@@ -5,14 +5,15 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use collbench_formats::Operation;
+use collbench_instrument::name_of_clock;
 use collbench_stats::spread::Spread;
 use serde::Serialize;
 
 use super::{JOBS, Layers, Measured, RANKS, RECORDED, Round, is_undisturbed};
 use crate::machine::Machine;
 use crate::overhead::figures::{
-    BATCHES_TARGET, ClockFigures, Invalid, LEAST_BATCHES, first_line, hundredths, mapped,
-    name_of_clock, ratio, rounded,
+    BATCHES_TARGET, ClockFigures, Invalid, LEAST_BATCHES, first_line, hundredths, mapped, ratio,
+    rounded,
 };
 use crate::overhead::table::{
     empty_table, met_in_words, spread_row, verdict, write_clock, write_invalid, write_machine,

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use collbench_instrument::name_of_clock;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +94,7 @@ impl Job {
             ]);
             words.extend(["--layers", layers.list].map(Into::into));
             if let Some(clock) = options.clock {
-                words.extend(["--clock", clock.word()].map(Into::into));
+                words.extend(["--clock", name_of_clock(clock.source())].map(Into::into));
             }
             words.push("--".into());
         }
@@ -102,7 +103,7 @@ impl Job {
         words.extend(["overhead", "--ranks", "2", "--worker", "--meeting"].map(Into::into));
         words.push(meeting.into());
         if let Some(clock) = options.clock {
-            words.extend(["--clock", clock.word()].map(Into::into));
+            words.extend(["--clock", name_of_clock(clock.source())].map(Into::into));
         }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).env(YIELDING, "0");
