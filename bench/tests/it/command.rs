@@ -8,6 +8,13 @@ fn bench() -> Command {
     Command::new(env!("CARGO_BIN_EXE_collbench-bench"))
 }
 
+/// It fails, prints nothing, and says this.
+#[track_caller]
+fn fails(arguments: &[&str], said: &str) {
+    let failed = bench().args(arguments).assert().code(1);
+    failed.stdout("").stderr(contains(said));
+}
+
 #[test]
 fn help_version_completions_and_man_are_there() {
     for arguments in [
@@ -122,42 +129,23 @@ fn a_launcher_that_starts_no_ranks_is_named_with_its_message() {
         ("no-such-launcher -n 2", "no-such-launcher"),
         ("ls --no-such-option", "no-such-option"),
     ] {
-        bench()
-            .args(["overhead", "--ranks", "2", "--launcher", launcher])
-            .assert()
-            .code(1)
-            .stdout("")
-            .stderr(contains(said));
+        fails(&["overhead", "--ranks", "2", "--launcher", launcher], said);
     }
 }
 
 #[test]
 fn a_trace_that_would_not_fit_is_refused_before_anything_runs() {
-    bench()
-        .args(["overhead", "--calls", "100000000000"])
-        .assert()
-        .code(1)
-        .stderr(contains("TMPDIR"));
+    fails(&["overhead", "--calls", "100000000000"], "TMPDIR");
 }
 
 #[test]
 fn clocks_of_one_process_cannot_be_compared() {
-    bench()
-        .args(["clock", "--duration", "0.1"])
-        .assert()
-        .code(1)
-        .stdout("")
-        .stderr(contains("mpirun -n 2"));
+    fails(&["clock", "--duration", "0.1"], "mpirun -n 2");
 }
 
 #[test]
 fn overlap_of_one_process_cannot_be_measured() {
-    bench()
-        .args(["overlap", "--communication", "1ms"])
-        .assert()
-        .code(1)
-        .stdout("")
-        .stderr(contains("mpirun -n 2"));
+    fails(&["overlap", "--communication", "1ms"], "mpirun -n 2");
 }
 
 #[test]
@@ -166,13 +154,8 @@ fn a_file_that_is_no_result_of_overlap_is_named() {
     let path = folder.path().join("other.json");
     std::fs::write(&path, "{}").unwrap();
     for path in [path, folder.path().join("missing.json")] {
-        bench()
-            .args(["overlap", "--compare"])
-            .arg(&path)
-            .assert()
-            .code(1)
-            .stdout("")
-            .stderr(contains(path.to_str().unwrap()));
+        let path = path.to_str().unwrap();
+        fails(&["overlap", "--compare", path], path);
     }
 }
 
@@ -205,10 +188,6 @@ fn rounds_of_many_hosts_are_simulated_without_a_launcher() {
 
 #[test]
 fn a_folder_that_cannot_be_made_is_named_before_anything_is_measured() {
-    bench()
-        .args(["clock", "--simulate", "2", "--output", "/proc/nowhere"])
-        .assert()
-        .code(1)
-        .stdout("")
-        .stderr(contains("/proc/nowhere"));
+    let output = "/proc/nowhere";
+    fails(&["clock", "--simulate", "2", "--output", output], output);
 }
