@@ -38,6 +38,6 @@ pub use rules::{
 };
 pub use run::{Finished, Form, Job, mpirun, run, run_in, run_ranks, tuned};
 pub use schedules::{
-    Asked, Forced, MpichSchedules, Runner, Schedules, compare_groupings,
-    compare_groupings_of_trees, compare_schedules, forced, groupings_of, schedules_of,
+    Forced, MpichSchedules, Runner, Schedules, compare_groupings, compare_groupings_of_trees,
+    compare_schedules, forced, groupings_of, schedules_of,
 };

@@ -1,14 +1,13 @@
 //! Whether the messages of collectives are those of the schedules that `collbench-schedules` makes of the
 //! algorithms that the library reports, or, of MPICH, that it was told to run.
 
-mod asked;
 mod groupings;
 mod mpich;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitCode, Stdio};
 
 use collbench_formats::{
     CODE_PAYLOAD_UNKNOWN, Definition, Direction, Note, RankTrace, Record, RecordKind,
@@ -22,7 +21,6 @@ use crate::room::{Room, side_by_side};
 use crate::rules::RuledLibrary;
 use crate::run::mpirun;
 
-pub use asked::Asked;
 pub use groupings::{Runner, compare_groupings, compare_groupings_of_trees, groupings_of};
 pub use mpich::MpichSchedules;
 
@@ -105,6 +103,26 @@ pub struct Schedules {
 }
 
 impl Schedules {
+    /// Prints what was compared, and ends with status 1 where something differs.
+    #[must_use]
+    pub fn report(&self) -> ExitCode {
+        for difference in &self.differences {
+            let short: String = difference.chars().take(600).collect();
+            println!("{short}");
+        }
+        for (algorithm, n) in &self.equal {
+            println!("{n:6} {algorithm}");
+        }
+        println!(
+            "{} calls, {} refused by the library, {} that cannot be compared, {} differences",
+            self.equal.values().sum::<u64>(),
+            self.refused,
+            self.not_comparable,
+            self.differences.len()
+        );
+        ExitCode::from(u8::from(!self.differences.is_empty()))
+    }
+
     /// Goes on only if nothing differs, and each algorithm was compared.
     ///
     /// # Panics

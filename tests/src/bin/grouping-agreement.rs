@@ -3,22 +3,37 @@
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use collbench_tests::{
-    Asked, Cluster, MpichSchedules, RuledLibrary, Runner, Schedules, compare_groupings_of_trees,
-    forced, groupings_of,
+    Cluster, MpichSchedules, RuledLibrary, Runner, Schedules, compare_groupings_of_trees, forced,
+    groupings_of,
 };
 
-/// What `--help` prints.
-const HELP: &str = "\
-grouping-agreement [--library system|5|mpich4|mpich5|hosts|trees] [--processes N,N..] [--bytes N,N..] [--algorithm N] [--runs N]
-
-The status is 1 where something differs. 'hosts': Open MPI of the system, on three hosts that are made on this machine,
-with ranks block by block and round robin. 'trees': trees of all shapes, on such hosts.
---processes  sizes of communicators [default: 4,5,6,7,8,9,10,11,12]
---bytes      payloads, multiples of 8 [default: 8,264,65536]
---algorithm  only the algorithms of Open MPI with this number
---runs       how often [default: 1]
-";
+/// Compares what every reduction gives with the grouping of its algorithm. The status is 1 where something
+/// differs.
+#[derive(Parser)]
+struct Options {
+    /// 'hosts': Open MPI of the system, on three hosts that are made on this machine, with ranks block by
+    /// block and round robin; 'trees': trees of all shapes, on such hosts
+    #[arg(
+        long,
+        value_parser = ["system", "5", "mpich4", "mpich5", "hosts", "trees"],
+        default_value = "system"
+    )]
+    library: String,
+    /// Sizes of communicators
+    #[arg(long, value_delimiter = ',', default_value = "4,5,6,7,8,9,10,11,12")]
+    processes: Vec<usize>,
+    /// Payloads, multiples of 8
+    #[arg(long, value_delimiter = ',', default_value = "8,264,65536")]
+    bytes: Vec<u64>,
+    /// Only the algorithms of Open MPI with these numbers
+    #[arg(long, value_delimiter = ',', default_value = "1,2,3,4,5,6,7")]
+    algorithm: Vec<u32>,
+    /// How often
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    runs: u64,
+}
 
 /// Shapes of trees, within a host and of hosts.
 const SHAPES: [[&str; 2]; 8] = [
@@ -33,26 +48,16 @@ const SHAPES: [[&str; 2]; 8] = [
 ];
 
 fn main() -> ExitCode {
-    let asked = Asked {
-        library: "system".to_owned(),
-        processes: (4..=12).collect(),
-        lengths: vec![8, 264, 65_536],
-        algorithms: (1..=7).collect(),
-        n_runs: 1,
-    };
-    let Asked {
+    let Options {
         library,
         processes,
-        lengths,
-        algorithms,
-        n_runs,
-    } = match asked.or_by_words("grouping-agreement", HELP) {
-        Ok(asked) => asked,
-        Err(status) => return status,
-    };
-    let sizes = (&processes[..], &lengths[..]);
+        bytes,
+        algorithm: algorithms,
+        runs,
+    } = Options::parse();
+    let sizes = (&processes[..], &bytes[..]);
     let mut sum = Schedules::default();
-    for _ in 0..n_runs {
+    for _ in 0..runs {
         let found = match &*library {
             "mpich4" => MpichSchedules::of_debian("grouped.c")
                 .map(|library| library.compare_groupings(sizes)),

@@ -3,35 +3,38 @@
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use collbench_tests::{MpichAgreed, MpichLibrary};
 
-/// What `--help` prints.
-const HELP: &str = "\
-mpich-rule-agreement [--library 5] [--files N] [--seed N] [--only NUMBER] [--written] [--show]
-
-Of MPICH 5 only whether it loads a file is compared. The status is 1 where something differs.
---only     runs one file of the seed; with --show it is printed
---written  makes up choices of algorithms instead, which are written as files
-";
+/// Runs selection files of MPICH, and compares what the library does in every call with what collbench-tune
+/// says of them. The status is 1 where something differs.
+#[derive(Parser)]
+struct Options {
+    /// MPICH 4 of Debian, or MPICH 5, of which only whether it loads a file is compared
+    #[arg(long, value_parser = ["4", "5"], default_value = "4")]
+    library: String,
+    /// How many files are made up
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    files: u64,
+    /// Seed of the files
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Run one file of the seed
+    #[arg(long, value_name = "NUMBER")]
+    only: Option<u64>,
+    /// Make up choices of algorithms instead, which are written as files
+    #[arg(long)]
+    written: bool,
+    /// Print the files
+    #[arg(long)]
+    show: bool,
+}
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    if words.iter().any(|word| word == "--help") {
-        print!("{HELP}");
-        return ExitCode::SUCCESS;
-    }
-    let number = |name: &str| {
-        let place = words.iter().position(|word| word == name)?;
-        words.get(place + 1)?.parse::<u64>().ok()
-    };
-    let shows = words.iter().any(|word| word == "--show");
-    let is_written = words.iter().any(|word| word == "--written");
-    let (files, seed) = (
-        number("--files").unwrap_or(30),
-        number("--seed").unwrap_or(1),
-    );
-    let numbers = number("--only").map_or(0..files, |only| only..only + 1);
-    let is_five = number("--library") == Some(5);
+    let options = Options::parse();
+    let (seed, shows) = (options.seed, options.show);
+    let numbers = options.only.map_or(0..options.files, |only| only..only + 1);
+    let is_five = options.library == "5";
     let library = if is_five {
         MpichLibrary::five()
     } else {
@@ -43,7 +46,7 @@ fn main() -> ExitCode {
     };
     let mut sum = MpichAgreed::default();
     for number in numbers {
-        let agreed = if is_written {
+        let agreed = if options.written {
             library.compare_written(seed, number, shows)
         } else {
             library.compare(seed, number, shows)

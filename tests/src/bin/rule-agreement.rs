@@ -3,75 +3,42 @@
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use collbench_tests::{Agreed, Cluster, HanAgreed, RuledLibrary, made_up};
 
-/// What `--help` prints.
-const HELP: &str = "\
-rule-agreement [--library system|5] [--files N] [--seed N] [--only NUMBER] [--show]
-rule-agreement [--library system|5] [--seed N] --written
-rule-agreement [--files N] [--seed N] --han [--written]
-
-The status is 1 where something differs.
---only     runs one file of the seed; with --show it is printed
---written  runs files that collbench-tune writes of choices of each algorithm
---han      runs files of coll_han with Open MPI 5 on two simulated hosts, the last of which is written
-           by collbench-tune; with --written none is made up
-";
-
-/// The command line.
-#[derive(Default)]
+/// Runs rule files of Open MPI, and compares what the library does in every call with what collbench-tune
+/// says of them. The status is 1 where something differs.
+#[derive(Parser)]
 struct Options {
-    is_five: bool,
+    /// Open MPI of the system, or Open MPI 5
+    #[arg(long, value_parser = ["system", "5"], default_value = "system")]
+    library: String,
+    /// How many files are made up
+    #[arg(long, value_name = "N", default_value_t = 20)]
     files: u64,
+    /// Seed of the files
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Run one file of the seed
+    #[arg(long, value_name = "NUMBER")]
     only: Option<u64>,
-    shows: bool,
-    is_written: bool,
-    is_of_han: bool,
-}
-
-fn options() -> Result<Options, String> {
-    let mut options = Options {
-        files: 20,
-        seed: 1,
-        ..Options::default()
-    };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        if word == "--help" {
-            print!("{HELP}");
-            std::process::exit(0);
-        }
-        if word == "--show" {
-            options.shows = true;
-            continue;
-        }
-        if word == "--written" {
-            options.is_written = true;
-            continue;
-        }
-        if word == "--han" {
-            options.is_of_han = true;
-            continue;
-        }
-        let value = words.next().ok_or(format!("{word} needs a value"))?;
-        let number = || value.parse().map_err(|_| format!("{word} {value}"));
-        match word.as_str() {
-            "--library" => options.is_five = value == "5",
-            "--files" => options.files = number()?,
-            "--seed" => options.seed = number()?,
-            "--only" => options.only = Some(number()?),
-            _ => return Err(format!("unknown option {word}")),
-        }
-    }
-    Ok(options)
+    /// Print that file
+    #[arg(long, requires = "only")]
+    show: bool,
+    /// Run files that collbench-tune writes of choices of each algorithm
+    #[arg(long)]
+    written: bool,
+    /// Run files of coll_han with Open MPI 5 on two simulated hosts, the last of which is written by
+    /// collbench-tune; with --written none is made up
+    #[arg(long)]
+    han: bool,
 }
 
 /// Runs one file.
 fn only(library: &RuledLibrary, options: &Options, number: u64) -> Agreed {
     let payloads = RuledLibrary::payloads(options.seed);
     let made = made_up(options.seed, number, &payloads, library.reader);
-    if options.shows {
+    if options.show {
         println!("{:?} {:?}\n{}", made.faults, made.parameters, made.text);
     }
     let name = format!("file {number}");
@@ -92,7 +59,7 @@ fn of_han(options: &Options) -> ExitCode {
     let Some(library) = RuledLibrary::five("ruled.c") else {
         return missing();
     };
-    let files = if options.is_written { 0 } else { options.files };
+    let files = if options.written { 0 } else { options.files };
     let sum = HanAgreed::of(&cluster, &library, options.seed, files);
     for difference in &sum.differences {
         println!("{difference}");
@@ -109,26 +76,22 @@ fn of_han(options: &Options) -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    let options = match options() {
-        Ok(options) => options,
-        Err(error) => {
-            eprintln!("rule-agreement: {error}");
-            return ExitCode::from(2);
-        }
-    };
-    if options.is_of_han {
+    let options = Options::parse();
+    if options.han {
         return of_han(&options);
     }
-    let library = match options.is_five {
-        true => RuledLibrary::five("ruled.c"),
-        false => Some(RuledLibrary::of_the_system("ruled.c")),
+    let is_five = options.library == "5";
+    let library = if is_five {
+        RuledLibrary::five("ruled.c")
+    } else {
+        Some(RuledLibrary::of_the_system("ruled.c"))
     };
     let Some(library) = library else {
         return missing();
     };
     let sum = match options.only {
-        None if options.is_written => {
-            let name = if options.is_five {
+        None if options.written => {
+            let name = if is_five {
                 "Open MPI 5.0.11"
             } else {
                 "Open MPI 4.1.4"

@@ -3,50 +3,43 @@
 
 use std::process::ExitCode;
 
-use collbench_tests::{Asked, MpichSchedules, RuledLibrary, Schedules, compare_schedules, forced};
+use clap::Parser;
+use collbench_tests::{MpichSchedules, RuledLibrary, Schedules, compare_schedules, forced};
 
-/// What `--help` prints.
-const HELP: &str = "\
-schedule-agreement [--library system|5|mpich4|mpich5] [--processes N,N..] [--bytes N,N..] [--algorithm N]
-
-The status is 1 where something differs.
---processes  sizes of communicators [default: 2,3,5,8,12]
---bytes      payloads, multiples of 4 [default: 8,4096,262144]
---algorithm  only the algorithms of Open MPI with this number
-";
+/// Compares the messages of every call with the schedule of its algorithm. The status is 1 where something
+/// differs.
+#[derive(Parser)]
+struct Options {
+    #[arg(long, value_parser = ["system", "5", "mpich4", "mpich5"], default_value = "system")]
+    library: String,
+    /// Sizes of communicators
+    #[arg(long, value_delimiter = ',', default_value = "2,3,5,8,12")]
+    processes: Vec<usize>,
+    /// Payloads, multiples of 4
+    #[arg(long, value_delimiter = ',', default_value = "8,4096,262144")]
+    bytes: Vec<u64>,
+    /// Only the algorithms of Open MPI with these numbers
+    #[arg(long, value_delimiter = ',', default_value = "1,2,3,4,5,6,7,8,9")]
+    algorithm: Vec<u32>,
+}
 
 fn main() -> ExitCode {
-    let asked = Asked {
-        library: "system".to_owned(),
-        processes: vec![2, 3, 5, 8, 12],
-        lengths: vec![8, 4096, 262_144],
-        algorithms: (1..=9).collect(),
-        n_runs: 1,
-    };
-    let Asked {
-        library,
-        processes,
-        lengths,
-        algorithms,
-        ..
-    } = match asked.or_by_words("schedule-agreement", HELP) {
-        Ok(asked) => asked,
-        Err(status) => return status,
-    };
-    let sum = match &*library {
+    let options = Options::parse();
+    let (processes, lengths) = (&options.processes[..], &options.bytes[..]);
+    let sum = match &*options.library {
         "mpich4" => {
-            MpichSchedules::of_debian("schedules.c").map(|of| of.compare(&processes, &lengths))
+            MpichSchedules::of_debian("schedules.c").map(|of| of.compare(processes, lengths))
         }
-        "mpich5" => MpichSchedules::five("schedules.c").map(|of| of.compare(&processes, &lengths)),
-        _ => {
-            let library = match &*library {
+        "mpich5" => MpichSchedules::five("schedules.c").map(|of| of.compare(processes, lengths)),
+        library => {
+            let library = match library {
                 "5" => RuledLibrary::five("schedules.c"),
                 _ => Some(RuledLibrary::of_the_system("schedules.c")),
             };
             library.map(|library| {
                 let mut sum = Schedules::default();
-                for forced in forced(&algorithms) {
-                    sum.add(compare_schedules(&library, forced, (&processes, &lengths)));
+                for forced in forced(&options.algorithm) {
+                    sum.add(compare_schedules(&library, forced, (processes, lengths)));
                 }
                 sum
             })
