@@ -17,9 +17,12 @@ fn assert_each_says<const N: usize>(expected: [(Remark, &str); N]) {
     }
 }
 
+/// A remark about so many.
+type About = fn(u8) -> Remark;
+
 /// What is said of one and of two; `[one|two]` has the words that differ.
 #[track_caller]
-fn assert_each_says_of_one_and_two<const N: usize>(expected: [(fn(u8) -> Remark, &str); N]) {
+fn assert_each_says_of_one_and_two<const N: usize>(expected: [(About, &str); N]) {
     for (remark, sentence) in expected {
         let parts = || sentence.split(['[', ']']);
         let of = |n: usize| parts().map(move |part| part.split('|').nth(n).unwrap_or(part));
