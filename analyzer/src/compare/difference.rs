@@ -14,9 +14,9 @@ pub struct Difference {
     pub difference_ns: i64,
     /// Its 95 % interval, taken alone, ns; `None` with too few instances.
     pub interval_ns: Option<(i64, i64)>,
-    /// Second by first; `None` where the first is 0, or cannot be distinguished from 0.
+    /// Second by first; `None` where the first is 0, or cannot be distinguished from 0, and where the second is below 0.
     pub ratio: Option<f64>,
-    /// Its 95 % interval, taken alone.
+    /// Its 95 % interval, taken alone: 0 or more.
     pub ratio_interval: Option<(f64, f64)>,
     /// Probability of such a difference if there is none.
     pub p: Option<f64>,
@@ -78,7 +78,7 @@ pub(crate) fn difference(
             verdict: Verdict::TooFew,
             difference_ns: second.saturating_sub(first),
             interval_ns: None,
-            ratio: (first > 0).then(|| rounded(second as f64 / first as f64)),
+            ratio: (first > 0 && second >= 0).then(|| rounded(second as f64 / first as f64)),
             ratio_interval: None,
             p: None,
             resolution_ns,

@@ -33,7 +33,8 @@ pub struct Contrast {
     pub difference: f64,
     /// Its 95 % interval, ns.
     pub interval: (f64, f64),
-    /// Second divided by first, with its 95 % interval; `None` where the first may well be 0.
+    /// Second divided by first, with its 95 % interval, which does not reach below 0; `None` where the first may well be
+    /// 0, or the second is below it.
     pub ratio: Option<(f64, (f64, f64))>,
     /// Probability of a difference at least as large if there is none.
     pub p: f64,
@@ -45,7 +46,9 @@ impl Contrast {
     /// # Source
     /// Intervals from those of the two estimates (MOVER): Zou and Donner 2008 for the difference,
     /// Donner and Zou 2012 for the ratio. If the errors are symmetric, as those of means are, these
-    /// are Welch's interval and Fieller's.
+    /// are Welch's interval and Fieller's. Of the latter we take the part that is possible: a time is not negative, so a
+    /// limit below 0 says no more than 0 does. Nothing that is true is lost by that, so it is still an interval of 95 %, and
+    /// it still excludes 1 exactly where the difference has a `p` below 5 %. One on a logarithmic scale would not.
     pub fn new(baseline: &Estimate, other: &Estimate) -> Self {
         let difference = other.value - baseline.value;
         // A larger difference needs an `other` above or a baseline below its estimate.
@@ -114,7 +117,7 @@ fn ratio(
     t_low: f64,
     t_high: f64,
 ) -> Option<(f64, (f64, f64))> {
-    if baseline.value <= 0.0 {
+    if baseline.value <= 0.0 || other.value < 0.0 {
         return None;
     }
     // One limit; `sign` is the sign of the square root.
@@ -136,7 +139,7 @@ fn ratio(
         baseline.value - t_high * baseline.below,
         1.0,
     )?;
-    Some((other.value / baseline.value, (low, high)))
+    Some((other.value / baseline.value, (low.max(0.0), high)))
 }
 
 /// Which of these p-values are significant, corrected for the number of comparisons: in 19 of 20
@@ -204,6 +207,17 @@ mod tests {
         assert_eq!(of_nothing.ratio, None, "the baseline may be 0");
         let below_zero = Contrast::new(&estimate(-100.0, 4.0, 30.0), &b);
         assert_eq!(below_zero.ratio, None);
+        assert_eq!(Contrast::new(&a, &estimate(-1.0, 4.0, 30.0)).ratio, None);
+    }
+
+    #[test]
+    fn the_ratio_of_two_times_is_not_below_0() {
+        // Two runs each, of 11.1 s and 1.5 s on average.
+        let contrast = Contrast::new(&estimate(11.1, 0.5, 1.0), &estimate(1.5, 0.7, 1.0));
+        assert!(contrast.p < 0.05);
+        let (ratio, (low, high)) = contrast.ratio.unwrap();
+        assert_eq!(low, 0.0);
+        assert!(ratio < high && high < 1.0, "{high}");
     }
 
     #[test]
