@@ -56,7 +56,7 @@ pub struct Sides {
     /// Differences of stages and paths of spanning trees of our own, which are tested together apart from the others.
     #[serde(default)]
     pub stage_tests: usize,
-    /// Differences of places, which are tested together apart from the others.
+    /// Differences of places that both sides have, which are tested together apart from the others.
     #[serde(default)]
     pub site_tests: usize,
 }
@@ -98,7 +98,8 @@ pub struct SidesSite {
     pub baseline: Option<String>,
     /// The place in the first run of the other side that calls from there; `None` where none does.
     pub other: Option<String>,
-    /// The time in the calls of all processes from there; of a run without such calls 0.
+    /// The time in the calls of all processes from there; of a run without such calls 0. The difference is tested where
+    /// both sides call from there; else its verdict is `too_few`.
     pub call_time_ns: RunsDifference,
 }
 
@@ -191,7 +192,13 @@ fn sites((baseline, other): (&[usize], &[usize]), compared: &[ComparedSite]) -> 
         runs.extend(site.baseline.as_ref().map(|of| (baseline[0], of)));
         runs.extend(site.other.as_ref().map(|of| (site.trace, of)));
     }
-    let n_tests = places.len();
+    let is_in = |side: &[usize], runs: &BTreeMap<usize, &SiteFigures>| {
+        side.iter().any(|trace| runs.contains_key(trace))
+    };
+    let in_both = places.values();
+    let n_tests = in_both
+        .filter(|runs| is_in(baseline, runs) && is_in(other, runs))
+        .count();
     let sites = places.into_iter().map(|((operation, _), runs)| {
         let times = |side: &[usize]| -> Vec<i64> {
             let times = side.iter().map(|trace| runs.get(trace));
@@ -201,11 +208,16 @@ fn sites((baseline, other): (&[usize], &[usize]), compared: &[ComparedSite]) -> 
             let first = side.iter().find_map(|trace| runs.get(trace))?;
             Some(first.place.clone())
         };
+        let times = (times(baseline), times(other));
         SidesSite {
             operation: operation.clone(),
             baseline: place(baseline),
             other: place(other),
-            call_time_ns: RunsDifference::new(times(baseline), times(other), n_tests),
+            call_time_ns: if is_in(baseline, &runs) && is_in(other, &runs) {
+                RunsDifference::new(times.0, times.1, n_tests)
+            } else {
+                RunsDifference::untested(times.0, times.1)
+            },
         }
     });
     sites.collect()
@@ -296,13 +308,26 @@ fn mean_time(runs: &[MeanTime]) -> Option<MeanTime> {
 impl RunsDifference {
     /// Of the times of the runs of each side, ns, among so many differences that are tested.
     fn new(baseline_ns: Vec<i64>, other_ns: Vec<i64>, n_tests: usize) -> Self {
-        let values = |times: &[i64]| times.iter().map(|&ns| (ns as f64, 0.0)).collect();
         Self {
             difference: of_runs(&values(&baseline_ns), &values(&other_ns), n_tests),
             baseline_ns,
             other_ns,
         }
     }
+
+    /// Of times of which one side has none: that needs no test.
+    fn untested(baseline_ns: Vec<i64>, other_ns: Vec<i64>) -> Self {
+        let [one, two] = [&baseline_ns, &other_ns].map(|times| mean(&values(times)).round() as i64);
+        Self {
+            difference: difference((one, two), None, None, 0),
+            baseline_ns,
+            other_ns,
+        }
+    }
+}
+
+fn values(times: &[i64]) -> Values {
+    times.iter().map(|&ns| (ns as f64, 0.0)).collect()
 }
 
 impl Sides {

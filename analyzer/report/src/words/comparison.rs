@@ -35,21 +35,22 @@ pub(crate) fn names(comparison: &Comparison) -> Vec<String> {
 const PLACE: usize = 48;
 
 /// How the calls from one place differ: `MPI_Allreduce at a.c:5 (in B a.c:7): 1.2 ms -> 3.4 ms, waiting 0.3 ms ->
-/// 2.1 ms`.
+/// 2.1 ms`; where one of them has such calls, how long they take: `MPI_Allreduce at a.c:5 (in A only): 1.2 ms, waiting
+/// 0.3 ms`.
 pub(crate) fn site(site: &ComparedSite) -> String {
     let places = [&site.baseline, &site.other].map(|of| of.as_ref().map(|of| &*of.place));
     let where_ = place_of_both(&letter(site.trace), places[0], places[1]);
-    let time = |of: &Option<SiteFigures>| of.as_ref().map_or(0, |figures| figures.call_time_ns);
-    let wait = |of: &Option<SiteFigures>| of.as_ref().map_or(Some(0), |figures| figures.wait_ns);
-    let change = |from, to| format!("{} -> {}", duration(from), duration(to));
-    let waiting = match (wait(&site.baseline), wait(&site.other)) {
-        (Some(from), Some(to)) => format!(", waiting {}", change(from, to)),
-        _ => String::new(),
+    let figures = site.baseline.iter().chain(&site.other);
+    let change = |time: fn(&SiteFigures) -> Option<i64>| {
+        let times = figures.clone().map(|of| Some(duration(time(of)?)));
+        Some(times.collect::<Option<Vec<_>>>()?.join(" -> "))
     };
+    let time = change(|of| Some(of.call_time_ns)).unwrap_or_default();
+    let waiting = change(|of| of.wait_ns).map(|change| format!(", waiting {change}"));
     format!(
-        "{} at {where_}: {}{waiting}",
+        "{} at {where_}: {time}{}",
         site.operation,
-        change(time(&site.baseline), time(&site.other))
+        waiting.unwrap_or_default()
     )
 }
 
@@ -154,4 +155,46 @@ fn few_runs(runs: [usize; 2]) -> String {
          each side",
         list(single)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use collbench_analyzer::compare::Change;
+
+    #[test]
+    fn a_place_that_one_trace_has_is_told_with_its_time_and_no_change() {
+        let figures = |line: u32, ns| SiteFigures {
+            place: format!("a.c:{line}"),
+            sites: Vec::new(),
+            calls: 1,
+            call_time_ns: ns,
+            wait_ns: Some(ns / 2),
+        };
+        let words = |baseline, other| {
+            site(&ComparedSite {
+                trace: 1,
+                operation: "MPI_Bcast".into(),
+                baseline,
+                other,
+                call_time_ns: Change {
+                    difference: 0,
+                    ratio: None,
+                },
+            })
+        };
+        let (one, two) = (figures(5, 2_000_000), figures(7, 3_000_000));
+        assert_eq!(
+            words(Some(one.clone()), Some(two.clone())),
+            "MPI_Bcast at a.c:5 (in B a.c:7): 2.00 ms -> 3.00 ms, waiting 1.00 ms -> 1.50 ms"
+        );
+        assert_eq!(
+            words(Some(one), None),
+            "MPI_Bcast at a.c:5 (in A only): 2.00 ms, waiting 1.00 ms"
+        );
+        assert_eq!(
+            words(None, Some(two)),
+            "MPI_Bcast at a.c:7 (in B only): 3.00 ms, waiting 1.50 ms"
+        );
+    }
 }
