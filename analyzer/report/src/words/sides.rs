@@ -7,7 +7,9 @@ use collbench_text::quantity::{counted, duration};
 
 use crate::words::changes::{Row, advice_on, is_named, name_in_words};
 use crate::words::comparison::{names, place_of_both};
-use crate::words::difference::{NOT_SIGNIFICANT, is_only_alone, signed_percent, verdict_on};
+use crate::words::difference::{
+    NOT_SIGNIFICANT, is_only_alone, signed, signed_percent, verdict_on,
+};
 
 /// Runs from which on one of them can be said to lie apart from the others.
 const MIN_OTHERS: usize = 2;
@@ -48,17 +50,15 @@ pub(crate) fn verdict(difference: &Difference) -> String {
     }
 }
 
+/// The mean of the runs of a side.
+fn mean(times: &[i64]) -> String {
+    let sum: i128 = times.iter().map(|&ns| i128::from(ns)).sum();
+    duration(i64::try_from(sum / times.len().max(1) as i128).unwrap_or(i64::MAX))
+}
+
 /// How a time of the runs as a whole differs: `22.9 ms -> 26.5 ms, slower by 16 % (12 to 20 %)`.
 pub(crate) fn whole(of: &RunsDifference) -> String {
-    let mean = |times: &[i64]| {
-        let sum: i128 = times.iter().map(|&ns| i128::from(ns)).sum();
-        i64::try_from(sum / times.len().max(1) as i128).unwrap_or(i64::MAX)
-    };
-    let change = format!(
-        "{} -> {}",
-        duration(mean(&of.baseline_ns)),
-        duration(mean(&of.other_ns))
-    );
+    let change = format!("{} -> {}", mean(&of.baseline_ns), mean(&of.other_ns));
     let words = verdict(&of.difference);
     match words.strip_prefix("?") {
         Some(interval) => format!("{change}, not distinguishable ({})", interval.trim()),
@@ -135,6 +135,14 @@ pub(crate) fn change(
     advice_on("B", &row, (&figures.0, &figures.1))
 }
 
+/// `2 runs of each side`, `3 runs against 2`: those that have an operation.
+fn runs_with(one: &[Option<i64>], two: &[Option<i64>]) -> String {
+    match [one, two].map(|times| times.iter().flatten().count()) {
+        [n, m] if n == m => format!("{} of each side", counted(n, "run")),
+        [n, m] => format!("{} against {m}", counted(n, "run")),
+    }
+}
+
 /// What would tell the largest differences that are none as far as is known.
 pub(crate) fn what_would_tell(comparison: &Comparison, sides: &Sides) -> Vec<String> {
     let open = sides.operations.iter().filter_map(|of| {
@@ -142,19 +150,28 @@ pub(crate) fn what_would_tell(comparison: &Comparison, sides: &Sides) -> Vec<Str
         let is_open = mean.verdict == ComparisonVerdict::NotDistinguishable;
         let needed = mean.runs_needed.filter(|&n| is_open && n <= MANY_RUNS)?;
         Some(format!(
-            "{}: {} in the mean of the runs, which is not more than runs of one side differ; {needed} runs of each side \
-             would tell a difference of this size",
+            "{}: {} in the mean of the runs is not significant with {}; {needed} of each side would show a difference \
+             of this size",
             name_in_words(&row(comparison, of)),
-            mean.ratio.map_or_else(|| "another time".to_owned(), signed_percent),
+            mean.ratio
+                .map_or_else(|| signed(mean.difference_ns), signed_percent),
+            runs_with(&of.baseline_ns, &of.other_ns),
         ))
     });
     open.take(MAX_OPEN).collect()
 }
 
-/// How the time in the calls from a place differs: `MPI_Bcast at solver.c:12: 22.9 ms -> 26.5 ms, slower by 16 %`.
+/// How the time in the calls from a place differs: `MPI_Bcast at solver.c:12: 22.9 ms -> 26.5 ms, slower by 16 %`; where
+/// one side has such calls, how long they take: `MPI_Bcast at solver.c:12 (in A only): 22.9 ms`.
 pub(crate) fn site(site: &SidesSite) -> String {
     let at = place_of_both("B", site.baseline.as_deref(), site.other.as_deref());
-    format!("{} at {at}: {}", site.operation, whole(&site.call_time_ns))
+    let of = &site.call_time_ns;
+    let time = match (&site.baseline, &site.other) {
+        (Some(_), None) => mean(&of.baseline_ns),
+        (None, Some(_)) => mean(&of.other_ns),
+        _ => whole(of),
+    };
+    format!("{} at {at}: {time}", site.operation)
 }
 
 /// A run that lies apart from the others of its side.
@@ -231,6 +248,40 @@ mod tests {
         assert_eq!(range(&[Some(900), Some(900)]), "900 ns");
         assert_eq!(range(&[Some(900), None]), "900 ns (1 of 2)");
         assert_eq!(range(&[None]), "-");
+    }
+
+    #[test]
+    fn a_place_that_one_side_has_is_told_with_its_time_and_no_change() {
+        let words = |baseline: Option<&str>, other: Option<&str>| {
+            site(&SidesSite {
+                operation: "MPI_Bcast".into(),
+                baseline: baseline.map(str::to_owned),
+                other: other.map(str::to_owned),
+                call_time_ns: RunsDifference {
+                    baseline_ns: vec![2_000_000, 4_000_000],
+                    other_ns: vec![0, 0],
+                    difference: Difference {
+                        verdict: ComparisonVerdict::TooFew,
+                        difference_ns: -3_000_000,
+                        interval_ns: None,
+                        ratio: Some(0.0),
+                        ratio_interval: None,
+                        p: None,
+                        resolution_ns: None,
+                        instances_needed: None,
+                        runs_needed: None,
+                    },
+                },
+            })
+        };
+        assert_eq!(
+            words(Some("a.c:5"), None),
+            "MPI_Bcast at a.c:5 (in A only): 3.00 ms"
+        );
+        assert_eq!(
+            words(None, Some("a.c:5")),
+            "MPI_Bcast at a.c:5 (in B only): 0 ns"
+        );
     }
 
     #[test]

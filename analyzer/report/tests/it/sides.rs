@@ -169,7 +169,10 @@ fn with_few_runs_it_is_said_what_would_tell() {
     assert_eq!(mean.verdict, ComparisonVerdict::NotDistinguishable);
     let needed = mean.runs_needed.unwrap();
     assert!((3..=30).contains(&needed), "{needed}");
-    let told = format!("{needed} runs of each side would tell a difference of this size");
+    let told = format!(
+        "in the mean of the runs is not significant with 2 runs of each side; {needed} of each side would show a \
+         difference of this size"
+    );
     assert_has(&text, &told);
     let three = plain(&Comparison::of_sides(&all, 3));
     assert!(!three.contains("few_runs"), "{three}");
