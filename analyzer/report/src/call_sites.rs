@@ -6,6 +6,7 @@ use std::path::Path;
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{CallSiteSummary, FrameSummary, Remark};
 use collbench_sources::{Lines, lines_of};
+use collbench_text::inert;
 use rayon::prelude::*;
 
 use crate::symbols::Symbols;
@@ -91,17 +92,58 @@ impl LineFinder {
 /// Remarks on the files of which lines were wanted and are not known.
 fn add_remarks(analysis: &mut Analysis, troubles: &BTreeMap<String, String>) {
     let own = analysis.sites.iter().filter_map(CallSiteSummary::own_frame);
-    let without = own.filter(|frame| frame.line.is_none());
+    // What is wanted of an interpreter are lines of its scripts.
+    let is_known = |frame: &&FrameSummary| {
+        let mut sites = analysis.sites.iter();
+        sites.any(|site| runs_script_in(site, frame))
+    };
+    let without = own.filter(|frame| frame.line.is_none() && !is_known(frame));
     let modules: BTreeSet<String> = without.filter_map(|frame| frame.module.clone()).collect();
     let remarks: Vec<Remark> = modules
         .into_iter()
         .filter_map(|module| {
             let why = troubles.get(&module)?.clone();
+            let why = scripts_not_recorded(analysis, &module).unwrap_or(why);
             Some(Remark::LinesUnknown { module, why })
         })
         .take(MAX_REMARKS)
         .collect();
     analysis.remarks.extend(remarks);
+}
+
+/// Whether the way leads from the module of a frame, an interpreter, to a line of a script.
+fn runs_script_in(site: &CallSiteSummary, frame: &FrameSummary) -> bool {
+    let is_script = |frame: &FrameSummary| frame.module.is_none() && frame.line.is_some();
+    site.frames.last().is_some_and(is_script)
+        && site.frames.iter().any(|of| of.module == frame.module)
+}
+
+/// Why no lines of the scripts of an interpreter were recorded, and what to do about it; `None` of other files, and where
+/// the layer was on.
+fn scripts_not_recorded(analysis: &Analysis, module: &str) -> Option<String> {
+    let layer = analysis.trace.layers.get("scripts");
+    if !is_interpreter(module) || layer.is_some_and(|layer| layer.on) {
+        return None;
+    }
+    let reason = layer.and_then(|layer| layer.reason.as_deref());
+    let reason = reason.filter(|reason| !reason.starts_with("not requested"));
+    Some(format!(
+        "is an interpreter, and lines of its scripts were not recorded ({})",
+        reason.map_or_else(
+            || "record them with --layers +scripts".to_owned(),
+            |reason| inert::line(reason, 120)
+        )
+    ))
+}
+
+/// Whether a file is called like CPython or R, or the library of one: `python3.11`, `libpython3.11.so.1.0`, `R`.
+fn is_interpreter(module: &str) -> bool {
+    let name = module.rsplit('/').next().unwrap_or(module);
+    let name = name.strip_prefix("lib").unwrap_or(name);
+    let of_python = name.strip_prefix("python");
+    of_python.is_some_and(|rest| rest.chars().all(|c| !c.is_alphabetic()) || rest.contains(".so"))
+        || name == "R"
+        || name == "R.so"
 }
 
 fn module_of(frame: &FrameSummary) -> Option<Module> {

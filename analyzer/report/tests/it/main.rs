@@ -28,6 +28,7 @@ mod pictures;
 mod promises;
 mod ring;
 mod said;
+mod scripts;
 mod sides;
 mod tree_comparison;
 mod trees;
