@@ -21,7 +21,7 @@ use crate::communicators::Communicators;
 pub struct Selection {
     /// Names of operations, with or without `MPI_`, in any case. Empty: all.
     pub operations: Vec<String>,
-    /// Ids or names of communicators. Empty: all.
+    /// Ids or names of communicators, or both as they are shown: `6`, `rows`, `rows #6`. Empty: all.
     pub communicators: Vec<String>,
     /// Ranges of world ranks, each `(first, last)`. Empty: all.
     pub ranks: Vec<(u32, u32)>,
@@ -333,6 +333,15 @@ fn entries_of(communicators: &Communicators, name: &str) -> Result<Vec<usize>, S
     if !named.is_empty() {
         return Ok(named);
     }
+    if let Some(id) = shown_as(entries.len(), |id| &entries[id].name, name) {
+        return Ok(vec![id]);
+    }
+    let named: Vec<usize> = (0..entries.len())
+        .filter(|&id| of_each(&entries[id].name) == of_each(name))
+        .collect();
+    if !named.is_empty() {
+        return Ok(named);
+    }
     let mut known: Vec<String> = entries
         .iter()
         .enumerate()
@@ -346,6 +355,34 @@ fn entries_of(communicators: &Communicators, name: &str) -> Result<Vec<usize>, S
         name: name.to_owned(),
         known: known.join(", "),
     })
+}
+
+/// The communicator that the screen shows with its id: `rows #6`, `rows #6 (ranks 3-5)`, `#6`. A long name is cut there,
+/// and one that has a short form is shown by that.
+fn shown_as<'a>(n: usize, name_of: impl Fn(usize) -> &'a str, shown: &str) -> Option<usize> {
+    let (name, number) = shown.rsplit_once('#')?;
+    let id = number
+        .split(" (")
+        .next()?
+        .parse()
+        .ok()
+        .filter(|&id| id < n)?;
+    let mut parts = name.trim_end().split("...");
+    parts.all(|part| name_of(id).contains(part)).then_some(id)
+}
+
+/// A name without how many communicators have it: of `rows (8)` and `rows (8 communicators)` it is `rows`.
+fn of_each(name: &str) -> &str {
+    let Some((bare, n)) = name.rsplit_once(" (") else {
+        return name;
+    };
+    let n = n.strip_suffix(')').unwrap_or_default();
+    let n = n.strip_suffix(" communicators").unwrap_or(n);
+    if n.parse::<usize>().is_ok() {
+        bare
+    } else {
+        name
+    }
 }
 
 /// Each name once, in alphabetic order.
@@ -405,6 +442,22 @@ mod tests {
         let name = "communicator-4-phase--1";
         assert_eq!(communicator.file_name().as_deref(), Some(name));
         assert_eq!(Selection::default().file_name(), None);
+    }
+
+    #[test]
+    fn communicators_are_found_by_what_the_screen_calls_them() {
+        let names = ["rows", "MPI_Comm_split 3 of MPI_COMM_WORLD", "rows"];
+        let found = |shown| shown_as(names.len(), |id| names[id], shown);
+        for shown in ["rows #2", "#2", "rows #2 (ranks 3-5)", "ro... #2"] {
+            assert_eq!(found(shown), Some(2), "{shown}");
+        }
+        assert_eq!(found("split 3 #1"), Some(1));
+        for other in ["rows", "rows #1", "rows #3", "rows #", "#", "rows #2x"] {
+            assert_eq!(found(other), None, "{other}");
+        }
+        assert_eq!(of_each("rows (8)"), "rows");
+        assert_eq!(of_each("rows (8 communicators)"), "rows");
+        assert_eq!(of_each("rows (new)"), "rows (new)");
     }
 
     fn selections() -> impl Strategy<Value = Selection> {

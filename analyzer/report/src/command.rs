@@ -19,7 +19,7 @@ pub struct SelectionOptions {
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = SELECTION)]
     operation: Vec<String>,
 
-    /// Only this communicator, by id or name; several: repeat the option
+    /// Only this communicator, by id, name or both (`rows #6`); several: repeat the option
     #[arg(long, value_name = "COMM", help_heading = SELECTION)]
     communicator: Vec<String>,
 
