@@ -17,7 +17,9 @@ use crate::words::advice::ordinal;
 use crate::words::operation_costs::{
     operation_cause, operation_cause_next, payload, untold_operation,
 };
-use crate::words::{arrivals, call_sites, communicator, part_of_run, slow_operation, why_late};
+use crate::words::{
+    arrivals, call_sites, communicator, communicator_with, part_of_run, slow_operation, why_late,
+};
 
 #[cfg(test)]
 mod tests;
@@ -707,11 +709,7 @@ fn operation(analysis: &Analysis, cause: &FoundCause) -> Option<String> {
             })
             && call_sites::at(analysis, other.site) == called_at
     };
-    let payload = if named(analysis).any(is_alike) {
-        payload(operation)
-    } else {
-        String::new()
-    };
+    let payload = payload(operation).filter(|_| named(analysis).any(is_alike));
     let (completion, initiated) = if cause.is_completing {
         ("the completion of ", ", initiated")
     } else {
@@ -719,9 +717,9 @@ fn operation(analysis: &Analysis, cause: &FoundCause) -> Option<String> {
     };
     let initiated = if called_at.is_empty() { "" } else { initiated };
     Some(format!(
-        "{completion}{} on {}{payload}{initiated}{called_at}",
+        "{completion}{} on {}{initiated}{called_at}",
         operation.operation,
-        communicator(analysis, operation.communicator, 30),
+        communicator_with(analysis, operation.communicator, 30, payload),
     ))
 }
 

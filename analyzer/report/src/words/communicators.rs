@@ -1,7 +1,5 @@
 //! What communicators are called, so that no two are taken for one.
 
-use std::fmt::Write;
-
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::CommunicatorSummary;
 use collbench_text::{inert, quantity};
@@ -11,19 +9,37 @@ use crate::words::list;
 /// A communicator, inert: its name in at most `width` characters, how many there are if a loop made them, and where
 /// another one is called the same its id and ranks, `columns (20) #4 (ranks 8-11)`.
 pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize) -> String {
-    let Some(known) = id.and_then(|id| analysis.communicators.get(id)) else {
-        return "unknown".to_owned();
-    };
-    let mut name = inert::line(known.name_of_each(), width);
-    if known.count > 1 {
-        let _ = write!(name, " ({})", known.count);
+    communicator_with(analysis, id, width, None)
+}
+
+/// The same with what else is to be said of it in parentheses: `rows #4 (ranks 8-11, 64 KiB)`.
+pub(crate) fn communicator_with(
+    analysis: &Analysis,
+    id: Option<usize>,
+    width: usize,
+    beside: Option<String>,
+) -> String {
+    let known = id.and_then(|id| analysis.communicators.get(id));
+    let mut name = known.map_or_else(
+        || "unknown".to_owned(),
+        |known| inert::line(known.name_of_each(), width),
+    );
+    let mut said = Vec::new();
+    if let Some(n) = known.map(|known| known.count).filter(|&n| n > 1) {
+        match beside {
+            None => name += &format!(" ({n})"),
+            Some(_) => said.push(quantity::counted(n as u64, "communicator")),
+        }
     }
-    if !has_namesakes(analysis, known) {
-        return name;
+    if let Some(known) = known.filter(|known| has_namesakes(analysis, known)) {
+        name += &format!(" #{}", known.id);
+        said.extend(members(known));
     }
-    match members(known) {
-        Some(members) => format!("{name} #{} ({members})", known.id),
-        None => format!("{name} #{}", known.id),
+    said.extend(beside);
+    if said.is_empty() {
+        name
+    } else {
+        format!("{name} ({})", said.join(", "))
     }
 }
 
@@ -89,4 +105,44 @@ pub(crate) fn communicators(
         names.push(quantity::counted(n_others as u64, "other"));
     }
     list(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::nothing::nothing;
+
+    #[test]
+    fn what_is_said_of_a_communicator_stands_in_one_pair_of_parentheses() {
+        let of = |id: usize, name: &str, count| CommunicatorSummary {
+            id,
+            name: name.to_owned(),
+            kind: "intra".into(),
+            size: 2,
+            count,
+            site: None,
+            ranks: vec![Some(2 * id as u32), Some(2 * id as u32 + 1)],
+            groups: None,
+        };
+        let analysis = Analysis {
+            communicators: vec![
+                of(0, "rows", 1),
+                of(1, "rows", 1),
+                of(2, "columns (20 communicators)", 20),
+                of(3, "world", 1),
+            ],
+            ..nothing()
+        };
+        for (id, alone, with_payload) in [
+            (1, "rows #1 (ranks 2-3)", "rows #1 (ranks 2-3, 64 KiB)"),
+            (2, "columns (20)", "columns (20 communicators, 64 KiB)"),
+            (3, "world", "world (64 KiB)"),
+            (4, "unknown", "unknown (64 KiB)"),
+        ] {
+            let payload = Some("64 KiB".to_owned());
+            assert_eq!(communicator(&analysis, Some(id), 30), alone);
+            let both = communicator_with(&analysis, Some(id), 30, payload);
+            assert_eq!(both, with_payload);
+        }
+    }
 }

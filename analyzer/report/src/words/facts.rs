@@ -13,7 +13,9 @@ use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
-use crate::words::{advice, arrivals, causes, communicator, other_calls, uncertainty, why_late};
+use crate::words::{
+    advice, arrivals, causes, communicator, communicator_with, other_calls, uncertainty, why_late,
+};
 
 /// A sentence that begins with a capital.
 pub(crate) fn capitalized(sentence: &str) -> String {
@@ -522,11 +524,15 @@ fn most_waited_for(analysis: &Analysis) -> Option<String> {
     let is_costly = most.wait_caused_ns > analysis.collectives_ns() / 100;
     (is_most && is_costly).then(|| {
         let mut sentence = format!(
-            "but {} of the waiting in {} on {} ({}) is for rank {}, which {} in {} of the instances",
+            "but {} of the waiting in {} on {} is for rank {}, which {} in {} of the instances",
             quantity::percent(most.wait_caused_ns, verdict.all_waits_caused_ns),
             verdict.operation,
-            communicator(analysis, Some(verdict.communicator), 30),
-            quantity::duration(verdict.all_waits_caused_ns),
+            communicator_with(
+                analysis,
+                Some(verdict.communicator),
+                30,
+                Some(quantity::duration(verdict.all_waits_caused_ns))
+            ),
             most.rank,
             arrivals::is_last(&verdict.operation),
             quantity::percent(most.last.cast_signed(), verdict.resolved.cast_signed()),

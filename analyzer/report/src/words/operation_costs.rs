@@ -292,16 +292,14 @@ fn subject(analysis: &Analysis, operation: Option<&OperationSummary>) -> String 
     let Some(operation) = operation else {
         return "the operation".to_owned();
     };
-    let on = words::communicator(analysis, operation.communicator, 30);
-    format!("{} on {on}{}", operation.operation, payload(operation))
+    let payload = payload(operation);
+    let on = words::communicator_with(analysis, operation.communicator, 30, payload);
+    format!("{} on {on}", operation.operation)
 }
 
-/// ` (64 KiB)`: the largest payload; nothing if there is none.
-pub(crate) fn payload(operation: &OperationSummary) -> String {
-    match operation.bytes_max {
-        Some(bytes) if bytes > 0 => format!(" ({})", size(bytes)),
-        _ => String::new(),
-    }
+/// `64 KiB`: the largest payload; `None` if there is none.
+pub(crate) fn payload(operation: &OperationSummary) -> Option<String> {
+    operation.bytes_max.filter(|&bytes| bytes > 0).map(size)
 }
 
 /// ` (binomial)`: as the library names the algorithm, else as it was recognized.
