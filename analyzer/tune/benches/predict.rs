@@ -103,6 +103,7 @@ fn recorded(of_host: usize) -> Recorded {
         classes: vec![Class {
             operation: Operation::Allreduce,
             communicator: "MPI_COMM_WORLD".to_owned(),
+            number: None,
             ranks: (0..N as u32).collect(),
             root: 0,
             bytes: BYTES,

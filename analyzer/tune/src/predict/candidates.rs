@@ -8,6 +8,7 @@ use collbench_formats::Operation;
 use collbench_schedules::open_mpi::{Named, Release, ran, schedule};
 use collbench_schedules::own_trees::InMemory;
 use collbench_schedules::{Call, Parameters, Schedule};
+use collbench_text::inert;
 
 use super::as_recorded;
 use super::library::KnownLibrary;
@@ -81,6 +82,16 @@ impl Class {
             Some(tree) => tree.name.clone(),
             None if self.reported.is_empty() => "unknown".to_owned(),
             None => self.reported.join(" + "),
+        }
+    }
+
+    /// The communicator, inert, as `collbench-analyze` calls it: `rows #4` where another one has the same name.
+    #[must_use]
+    pub fn communicator_in_words(&self) -> String {
+        let name = inert::line(&self.communicator, 60);
+        match self.number {
+            Some(number) => format!("{name} #{number}"),
+            None => name,
         }
     }
 }

@@ -9,7 +9,6 @@ use collbench_formats::tree::{
     Collective, Collectors, Form, Level, Place, Rule, TreeRules, Waiting, Wrapper, Wrappers,
 };
 use collbench_schedules::own_trees::{NoSchedule, TreeCall, TreeSchedule, schedule};
-use collbench_text::inert;
 use collbench_tree_files::TreeFile;
 use collbench_trees::wrappers::{Members, Order, group_hosts, resolve, tree_for};
 use serde::Serialize;
@@ -219,7 +218,7 @@ impl NamedTreeFile {
         Some(match unfit {
             Some((why, class)) => format!(
                 "it has no tree for {}, {} processes: {why}; record a run with processes as it names them, or change it",
-                inert::line(&class.communicator, 60),
+                class.communicator_in_words(),
                 class.ranks.len()
             ),
             None => "the run has none of its calls; record one that calls its operations with these payloads"

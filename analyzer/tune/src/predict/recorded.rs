@@ -128,6 +128,8 @@ pub struct Class {
     pub operation: Operation,
     /// The name of the communicator.
     pub communicator: String,
+    /// Its id in the analysis, where another one has the same name.
+    pub number: Option<usize>,
     /// World ranks, by rank of the communicator.
     pub ranks: Vec<u32>,
     /// The root, where there is one; else 0.
@@ -575,13 +577,17 @@ fn classes(
         let names = names.unwrap_or_default();
         let tree = key.tree.and_then(|number| communicators.own_tree(number));
         numbers.insert(key, classes.len());
+        let entries = &communicators.entries;
+        let name = &entries[communicator.entry].name;
+        let has_namesakes = entries.iter().filter(|of| of.name == *name).count() > 1;
         classes.push(Class {
             tree: tree.map(|(name, wrappers)| OwnTree {
                 name: name.to_owned(),
                 wrappers: wrappers.clone(),
             }),
             operation,
-            communicator: communicators.entries[communicator.entry].name.clone(),
+            communicator: name.clone(),
+            number: has_namesakes.then_some(communicator.entry),
             ranks,
             root: key.root,
             bytes: key.bytes,

@@ -196,7 +196,7 @@ impl Prediction<'_> {
             text,
             "{} on {}, {}, {}\n  ran {ran}: {} (p5 {}, p95 {})",
             class.operation.name(),
-            inert::line(&class.communicator, 60),
+            class.communicator_in_words(),
             sized(class.ranks.len(), class.bytes),
             counted(class.n_instances, "instance"),
             time(self.measured.median_ns),

@@ -161,6 +161,7 @@ mod tests {
         Class {
             operation: Operation::Allreduce,
             communicator: "MPI_COMM_WORLD".to_owned(),
+            number: None,
             ranks: vec![0, 1, 2, 3],
             root: 0,
             bytes: 8,

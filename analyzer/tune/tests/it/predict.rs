@@ -133,6 +133,7 @@ pub(crate) fn recorded(name: &str, instances: Vec<Instance>) -> Recorded {
     let class = |operation, name: &str, bytes, instances: Vec<Instance>| Class {
         operation,
         communicator: "MPI_COMM_WORLD".to_owned(),
+        number: None,
         ranks: (0..N as u32).collect(),
         root: 0,
         bytes,

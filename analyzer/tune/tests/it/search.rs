@@ -156,6 +156,7 @@ impl Planted {
         let class = |operation, name: &str, instances: Vec<Instance>| Class {
             operation,
             communicator: "MPI_COMM_WORLD".to_owned(),
+            number: None,
             ranks: (0..self.n as u32).collect(),
             root: 0,
             bytes: BYTES,
@@ -574,12 +575,16 @@ fn a_tree_for_several_communicators_is_known_again_on_each_of_them() {
     );
     recorded.classes.push(Class {
         communicator: "the same in another order".to_owned(),
+        number: Some(3),
         ranks: order.map(|of| of as u32).to_vec(),
         instances,
         ..recorded.classes[0].clone()
     });
     let found = planted.found(&recorded, 50);
     assert_all_changes_were_considered(&found);
+    let screen = found.to_text("t");
+    let named = "\n  on the same in another order #3 ran ";
+    assert!(screen.contains(named), "{screen}");
     let text = found.to_tree_file(&[]).expect("a tree is proposed");
     let given = Given {
         tree_files: vec![NamedTreeFile {

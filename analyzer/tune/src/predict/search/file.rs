@@ -132,7 +132,7 @@ impl Found<'_> {
         for (prediction, band) in self.of_classes(of).zip(&chosen.predicted) {
             let on = match of.classes.len() {
                 1 => String::new(),
-                _ => format!(" on {}", quoted(&prediction.class.communicator)),
+                _ => format!(" on {}", quoted(&prediction.class.communicator_in_words())),
             };
             let _ = writeln!(
                 text,

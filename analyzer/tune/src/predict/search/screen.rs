@@ -172,7 +172,7 @@ impl Found<'_> {
             let _ = writeln!(
                 text,
                 "  on {} ran {ran}: {}",
-                inert::line(&class.communicator, 60),
+                class.communicator_in_words(),
                 time(prediction.measured.median_ns),
             );
         }
