@@ -24,6 +24,7 @@ use crate::results::operation::{
 use crate::sums::instances::operation_key::OperationKey;
 use crate::sums::operation::{ON_THE_WAY, OperationTally, OverlapTally, wait_state_names};
 use crate::sums::serialization::SerializationPoint;
+use crate::sums::sites::SiteMember;
 
 /// The operations of a run.
 pub(crate) struct Operations {
@@ -151,6 +152,7 @@ fn operation_summary(
         left_out: Vec::new(),
         beyond: Some(Box::new(BeyondDocument {
             threads: threads(inputs, key, tally),
+            called_by: called_by(inputs, key, tally),
             spread,
             class: key.class,
             evidence: Evidence::new(&tally.batches, &tally.duration, &tally.core),
@@ -283,6 +285,27 @@ fn stages(
         stage("across hosts", across),
         stage("core", (None, core)),
     ]
+}
+
+/// The world ranks that called an operation, by the place from which they did.
+fn called_by(
+    inputs: &Inputs<'_>,
+    key: &OperationKey,
+    tally: &OperationTally,
+) -> BTreeMap<usize, Vec<u32>> {
+    let entry = key.entry.map(|entry| &inputs.communicators.entries[entry]);
+    let ranks = entry.map_or(&[][..], |entry| &entry.ranks);
+    let of_site = |(site, members): (u32, &[SiteMember])| {
+        let called = ranks
+            .iter()
+            .zip(members)
+            .filter(|(_, member)| member.calls > 0);
+        (
+            site as usize,
+            called.filter_map(|(rank, _)| *rank).collect(),
+        )
+    };
+    tally.sites.iter().map(of_site).collect()
 }
 
 fn threads(inputs: &Inputs<'_>, key: &OperationKey, tally: &OperationTally) -> Vec<ProcessTimes> {

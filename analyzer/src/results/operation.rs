@@ -148,6 +148,8 @@ pub struct OperationSummary {
 pub struct BeyondDocument {
     /// Mean times of each process that took part, for pictures.
     pub threads: Vec<ProcessTimes>,
+    /// By id of a place, the world ranks that called from there.
+    pub called_by: BTreeMap<usize, Vec<u32>>,
     /// How far the stamps of its processes can be compared.
     pub spread: Spread,
     /// Class of its payloads.
@@ -170,6 +172,14 @@ impl OperationSummary {
     #[must_use]
     pub fn threads(&self) -> &[ProcessTimes] {
         self.beyond.as_ref().map_or(&[], |beyond| &beyond.threads)
+    }
+
+    /// World ranks that called from a place; none of an operation that was read.
+    #[must_use]
+    pub fn called_by(&self, site: usize) -> &[u32] {
+        let beyond = self.beyond.as_ref();
+        let ranks = beyond.and_then(|beyond| beyond.called_by.get(&site));
+        ranks.map_or(&[], |ranks| ranks)
     }
 
     /// Class of its payloads.

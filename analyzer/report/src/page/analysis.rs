@@ -430,7 +430,7 @@ fn sites(analysis: &Analysis) -> viz::Table {
             [
                 Cell::words(&**place),
                 Cell::words(*operation),
-                count(row.ranks),
+                count(row.ranks.len() as u64),
                 count(row.calls),
                 duration(row.time_ns),
                 known(row.wait_ns, duration),

@@ -35,7 +35,7 @@ fn call_sites(screen: &mut Screen, analysis: &Analysis) {
     let cells = shown.iter().map(|((_, operation), row)| {
         [
             operation.to_string(),
-            row.ranks.to_string(),
+            row.ranks.len().to_string(),
             quantity::short_count(row.calls),
             quantity::duration(row.time_ns),
             row.wait_ns.map_or("-".to_owned(), quantity::duration),

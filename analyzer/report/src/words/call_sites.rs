@@ -1,7 +1,7 @@
 //! Places in the program, in words.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
@@ -14,10 +14,10 @@ const PLACE: usize = 60;
 const TEXT: usize = 120;
 
 /// One operation, called from one place.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Row {
     /// Ranks that called from there.
-    pub(crate) ranks: u64,
+    pub(crate) ranks: BTreeSet<u32>,
     /// Their calls.
     pub(crate) calls: u64,
     /// Time in these, ns.
@@ -63,7 +63,7 @@ pub(crate) fn rows(analysis: &Analysis) -> Vec<((String, &str), Row)> {
             let place = place(analysis, Some(of.site));
             let place = place.unwrap_or_else(|| "an unknown place".to_owned());
             let row = rows.entry((place, &*operation.operation)).or_default();
-            row.ranks = row.ranks.max(of.ranks);
+            row.ranks.extend(operation.called_by(of.site));
             row.site = of.site;
             row.calls += of.calls;
             add_ns(&mut row.time_ns, of.call_time_ns);
