@@ -38,7 +38,9 @@ pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
 /// The screen, as [`to_text`] gives it, on a terminal of so many columns.
 #[must_use]
 pub fn to_text_within(analysis: &Analysis, report: Option<&Path>, columns: usize) -> String {
-    let mut before = Screen::new(columns);
+    let page = report.map(|report| inert::path(&report.join("index.html")));
+    let rest_is_in = page.clone().unwrap_or_else(|| "--format json".to_owned());
+    let mut before = Screen::new(columns).with_rest_in(rest_is_in);
     if !analysis.trace.complete {
         missing(&mut before, analysis);
     }
@@ -81,8 +83,8 @@ pub fn to_text_within(analysis: &Analysis, report: Option<&Path>, columns: usize
         n_always: remarks.len(),
     };
     after.items("Remarks", &remarks, room);
-    if let Some(report) = report {
-        after.pictures(&inert::path(&report.join("index.html")));
+    if let Some(page) = page {
+        after.pictures(&page);
     }
 
     // What the table takes beside its rows: an empty line, two of headers, one for the rest.
@@ -149,6 +151,6 @@ fn limited(screen: &mut Screen, sentences: impl Iterator<Item = String>) {
         }
     }
     if n_more > 0 {
-        screen.item(&format!("and {n_more} more, see analysis.json"));
+        screen.rest(&format!("{n_more} more"));
     }
 }

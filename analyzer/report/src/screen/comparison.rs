@@ -45,7 +45,9 @@ pub fn comparison_to_text_within(
     report: Option<&Path>,
     columns: usize,
 ) -> String {
-    let mut screen = Screen::new(columns);
+    let file = |name: &str| Some(inert::path(&report?.join(name)));
+    let document = file("comparison.json").unwrap_or_else(|| "--format json".to_owned());
+    let mut screen = Screen::new(columns).with_rest_in(format!("sides.operations in {document}"));
     traces(&mut screen, comparison);
     if let Some(sides) = &comparison.sides {
         sides::sides(&mut screen, comparison, sides);
@@ -65,9 +67,8 @@ pub fn comparison_to_text_within(
             words::remark(&names, remark)
         ));
     }
-    if let Some(report) = report {
-        let index = report.join("index.html");
-        screen.pictures(&inert::line(&index.to_string_lossy(), 4096));
+    if let Some(page) = file("index.html") {
+        screen.pictures(&page);
     }
     screen.text
 }

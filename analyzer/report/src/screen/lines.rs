@@ -43,6 +43,8 @@ impl Room {
 pub(crate) struct Screen {
     pub(crate) text: String,
     columns: usize,
+    /// Where what there is no room for is to be seen; empty where it is only counted.
+    rest_is_in: String,
 }
 
 impl Screen {
@@ -51,12 +53,18 @@ impl Screen {
         Self {
             text: String::new(),
             columns: columns.clamp(COLUMNS.0, COLUMNS.1),
+            rest_is_in: String::new(),
         }
     }
 
-    /// An empty one of the same width.
+    /// Says where what there is no room for is to be seen.
+    pub(crate) fn with_rest_in(self, rest_is_in: String) -> Self {
+        Self { rest_is_in, ..self }
+    }
+
+    /// An empty one of the same width, with the rest at the same place.
     pub(crate) fn another(&self) -> Self {
-        Self::new(self.columns)
+        Self::new(self.columns).with_rest_in(self.rest_is_in.clone())
     }
 
     pub(crate) fn columns(&self) -> usize {
@@ -107,6 +115,15 @@ impl Screen {
         self.wrapped("  -".to_owned(), 3, sentence);
     }
 
+    /// What there is no room for, and where it is to be seen.
+    pub(crate) fn rest(&mut self, what: &str) {
+        let rest = match &*self.rest_is_in {
+            "" => format!("and {what}"),
+            place => format!("and {what}: see {place}"),
+        };
+        self.item(&rest);
+    }
+
     /// A heading and sentences, as many as there is room for; nothing without sentences.
     pub(crate) fn items(&mut self, heading: &str, sentences: &[String], room: Room) {
         let max_lines = match self.columns {
@@ -126,7 +143,7 @@ impl Screen {
             let left = max_lines - usize::from(index + 1 < n);
             n_lines += lines.n_lines();
             if n_lines > left && index >= room.n_always.max(1) {
-                self.item(&rest(&sentences[index..]));
+                self.rest(&rest(&sentences[index..]));
                 return;
             }
             self.text.push_str(&lines.text);
@@ -183,7 +200,7 @@ fn rest(sentences: &[String]) -> String {
         n if named.is_empty() => named.push(format!("{n} more")),
         n => named.push(format!("{n} others")),
     }
-    format!("and {}: see analysis.json", named.join("; "))
+    named.join("; ")
 }
 
 /// What is named of sentences that there is no room for.
@@ -316,14 +333,14 @@ mod tests {
     fn sentences_without_room_are_counted_and_named_by_what_they_are_about() {
         let long = |about: &str| format!("{about}: {}", "word ".repeat(60));
         let shown = |sentences: &[String], room: Room| {
-            let mut screen = Screen::new(100);
+            let mut screen = Screen::new(100).with_rest_in("r/index.html".to_owned());
             screen.items("Inside", sentences, room);
             screen.text
         };
         let sentences = ["MPI_Bcast on a", "MPI_Scan on b", "MPI_Reduce on c"].map(long);
         let text = shown(&sentences, Room::of(5));
         assert!(text.contains("MPI_Bcast on a: word"), "{text}");
-        let rest = "  - and MPI_Scan on b; MPI_Reduce on c: see analysis.json\n";
+        let rest = "  - and MPI_Scan on b; MPI_Reduce on c: see r/index.html\n";
         assert!(text.ends_with(rest), "{text}");
         // The first is shown however long it is, and so many more as are asked for.
         let text = shown(&sentences[..2], Room::of(1));
@@ -332,12 +349,15 @@ mod tests {
             n_lines: 1,
             n_always: 3,
         };
-        assert!(!shown(&sentences, all).contains("see analysis.json"));
+        assert!(!shown(&sentences, all).contains("see r/index.html"));
         let text = shown(&["one", "other"].map(long), Room::of(2));
         assert!(
-            text.ends_with("  - and 1 more: see analysis.json\n"),
+            text.ends_with("  - and 1 more: see r/index.html\n"),
             "{text}"
         );
+        let mut nowhere = Screen::new(100);
+        nowhere.items("Inside", &["one", "other"].map(long), Room::of(2));
+        assert!(nowhere.text.ends_with("  - and 1 more\n"), "{text}");
     }
 
     #[test]

@@ -178,6 +178,19 @@ fn the_screen_of_thirty_operations_fits_40_lines() {
     insta::assert_snapshot!(text);
 }
 
+#[test]
+fn what_does_not_fit_is_at_a_place_that_there_is() {
+    let analysis = thirty_operations("domain").analyze();
+    let without = collbench_report::to_text(&analysis, None);
+    assert!(without.contains("- and 1 more: see --format json\n"));
+    assert!(!without.contains("analysis.json") && !without.contains("index.html"));
+    let with = collbench_report::to_text(&analysis, Some(Path::new("trace/report")));
+    assert!(
+        with.contains("- and 1 more: see trace/report/index.html\n"),
+        "{with}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 

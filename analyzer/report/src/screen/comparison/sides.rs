@@ -47,9 +47,7 @@ pub(super) fn sides(screen: &mut Screen, comparison: &Comparison, sides: &Sides)
         }
     }
     if n_more > 0 {
-        screen.item(&format!(
-            "and {n_more} more: see sides.operations in comparison.json"
-        ));
+        screen.rest(&format!("{n_more} more"));
     }
     let notes = words::about_not_significant(sides).into_iter();
     let changes = words::changes(comparison, sides).into_iter();
