@@ -82,6 +82,31 @@ pub fn instant(ns: i64) -> String {
     }
 }
 
+/// When something begins that takes so long, ns since the start of the run: never later than it does, and earlier by
+/// at most a tenth of that, so that it begins within that time after what is said.
+#[must_use]
+pub fn begin(ns: i64, duration_ns: i64) -> String {
+    let Ok(at) = u64::try_from(ns) else {
+        return instant(ns);
+    };
+    let mut units = [("ns", 1), ("us", 1_000), ("ms", 1_000_000)].into_iter();
+    let fits = units.find(|(_, unit_ns)| at < 1_000 * unit_ns);
+    let (unit, unit_ns) = fits.unwrap_or(("s", 1_000_000_000));
+    // Three significant digits at least.
+    let mut n_decimals =
+        2_usize.saturating_sub((at / unit_ns).checked_ilog10().unwrap_or(0) as usize);
+    let mut step_ns = unit_ns / 10_u64.pow(n_decimals as u32);
+    while step_ns > 1 && 10 * step_ns > duration_ns.unsigned_abs() {
+        (step_ns, n_decimals) = (step_ns / 10, n_decimals + 1);
+    }
+    let (whole, rest) = (at / unit_ns, at % unit_ns);
+    match step_ns {
+        0 => format!("{whole} {unit}"),
+        _ if n_decimals == 0 => format!("{whole} {unit}"),
+        _ => format!("{whole}.{:0n_decimals$} {unit}", rest / step_ns),
+    }
+}
+
 /// A duration that may be a small part of a ns, as a slope is: `0.42 ns`; otherwise like
 /// [`duration`].
 #[must_use]
@@ -510,5 +535,15 @@ mod tests {
         assert_eq!(share(0.999), ">99 %");
         assert_eq!(share(1.0), "100 %");
         assert_eq!(percent(1, 0), "-");
+    }
+
+    #[test]
+    fn a_begin_is_said_so_exactly_that_it_is_less_than_the_duration_later() {
+        assert_eq!(begin(4_518_900_000, 3_500_000_000), "4.51 s");
+        assert_eq!(begin(1_234_567_890_123, 3_200_000), "1234.5678 s");
+        assert_eq!(begin(803_129_000, 200_000), "803.12 ms");
+        assert_eq!(begin(999_999_999, 1_000_000_000), "999 ms");
+        assert_eq!(begin(0, 5), "0 ns");
+        assert_eq!(begin(7_009, 0), "7.009 us");
     }
 }

@@ -7,7 +7,7 @@ use collbench_analyzer::results::{
 };
 use collbench_text::{
     inert,
-    quantity::{counted, duration, share},
+    quantity::{begin, counted, duration, share},
 };
 
 use crate::words::{call_sites, communicator, culprit};
@@ -227,11 +227,16 @@ pub(crate) fn outlier_words(
         .map_or(0, |usual| usual.median);
     let called = call_sites::place(analysis, outlier.site);
     let called = called.map_or_else(String::new, |place| format!(", called at {place}"));
+    // Where hosts have no common time, of the first enter it is not known when it was.
+    let begin_ns = (outlier.spread_ns).map(|spread_ns| outlier.at_ns.saturating_sub(spread_ns));
+    let when = match begin_ns {
+        Some(begin_ns) => format!("at {}", begin(begin_ns, outlier.duration_ns)),
+        None => format!("last entered at {}", duration(outlier.at_ns)),
+    };
     let sentence = format!(
-        "{} on {} at {} (call {}{called}) took {}, median {}",
+        "{} on {} {when} (call {}{called}) took {}, median {}",
         operation.operation,
         communicator(analysis, operation.communicator, 30),
-        duration(outlier.at_ns),
         outlier.sequence,
         duration(outlier.duration_ns),
         duration(usual),
