@@ -147,7 +147,9 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
         .max_by_key(|&(at, n)| (n, std::cmp::Reverse(at)));
     if order == Order::Arrival {
         return match words::arrivals::at_operation(analysis, operation) {
-            LastToArrive::Mostly { who, n, of: n_of } => format!(
+            LastToArrive::Mostly {
+                who, n, of: n_of, ..
+            } => format!(
                 "{} {comes_last} in {}",
                 words::capitalized(&who),
                 match n_of {

@@ -203,15 +203,31 @@ impl Row<'_> {
     }
 
     fn arrive_last(&self, analysis: &Analysis) -> String {
-        let (mut named, mut any_resolved) = (BTreeMap::new(), false);
+        let (mut named, mut always) = (BTreeMap::new(), BTreeMap::new());
+        let (mut any_resolved, mut n_resolved) = (false, 0);
         for operation in &self.operations {
             let last = arrivals::at_operation(analysis, operation);
             any_resolved |= last != LastToArrive::Unresolved;
-            if let LastToArrive::Mostly { who, of, .. } = last
-                && of > arrivals::TOO_FEW_FOR_A_RULE
+            n_resolved += operation.last_arrivals.iter().sum::<u64>();
+            if let LastToArrive::Mostly {
+                who,
+                n,
+                of,
+                is_rule,
+            } = last
             {
-                named.entry(who).or_insert(operation.communicator);
+                if n == of {
+                    *always.entry(who.clone()).or_insert(0) += n;
+                }
+                if is_rule {
+                    named.entry(who).or_insert(operation.communicator);
+                }
             }
+        }
+        if let Some((who, &n)) = always.first_key_value()
+            && n == n_resolved
+        {
+            return arrivals::named(who, n, n);
         }
         let mut all = named.iter();
         match (all.next(), named.len()) {

@@ -5,7 +5,7 @@ use collbench_analyzer::results::{Culprit, ImbalanceSummary, OperationSummary, R
 use collbench_formats::{Operation, Semantics};
 use collbench_text::quantity;
 
-use crate::words::{advice, call_sites, communicator};
+use crate::words::{advice, call_sites, capitalized, communicator};
 
 /// Instances up to which shares are not given in percent.
 const FEW: u64 = 9;
@@ -21,7 +21,7 @@ pub(crate) const TOO_FEW_FOR_A_RULE: u64 = 4;
 pub(crate) enum LastToArrive {
     /// No instance is resolved.
     Unresolved,
-    /// No rank arrives last much more often than the others, or none for which they wait.
+    /// No rank arrives last in all instances; none does much more often than the others, or none for which they wait.
     Varies,
     /// A rank or host that does.
     Mostly {
@@ -31,6 +31,8 @@ pub(crate) enum LastToArrive {
         n: u64,
         /// Resolved instances.
         of: u64,
+        /// Whether it does so more often than chance explains, and the others wait for it.
+        is_rule: bool,
     },
 }
 
@@ -98,7 +100,7 @@ fn most_often(
     let Some((_, &(rank, n))) = most else {
         return LastToArrive::Unresolved;
     };
-    let is_always = of <= TOO_FEW_FOR_A_RULE && n == of;
+    let is_always = n == of;
     // As for the verdicts, of which there is one for each operation on each communicator.
     let n_judged = analysis
         .imbalance
@@ -110,8 +112,12 @@ fn most_often(
     if !is_always && !is_named {
         return LastToArrive::Varies;
     }
-    let who = rank.map_or_else(|| "rank ?".to_owned(), |rank| format!("rank {rank}"));
-    LastToArrive::Mostly { who, n, of }
+    LastToArrive::Mostly {
+        who: rank.map_or_else(|| "rank ?".to_owned(), |rank| format!("rank {rank}")),
+        n,
+        of,
+        is_rule: is_named && of > TOO_FEW_FOR_A_RULE,
+    }
 }
 
 /// The host that a verdict names, if its ranks arrive last in the instances of these counts too.
@@ -138,7 +144,21 @@ fn host(
         who: crate::words::culprit(&Culprit::Host(name.clone())),
         n,
         of,
+        is_rule: of > TOO_FEW_FOR_A_RULE,
     })
+}
+
+/// Who arrives last in all of several instances of an operation, on a communicator or any: the one with the most waiting.
+pub(crate) fn in_all(analysis: &Analysis, communicator: Option<usize>) -> Option<String> {
+    let all = analysis.imbalance.iter();
+    let on_it = all.filter(|of| communicator.is_none_or(|id| of.communicator == id));
+    let found = on_it.filter_map(|summary| match over_all(analysis, summary) {
+        LastToArrive::Mostly { who, n, of, .. } if n == of && of > 1 => Some((summary, who, n)),
+        _ => None,
+    });
+    let (summary, who, n) = found.max_by_key(|(summary, ..)| summary.all_waits_caused_ns)?;
+    let (is_last, operation) = (is_last(&summary.operation), &summary.operation);
+    Some(format!("{who} {is_last} in {n} of {n} {operation}"))
 }
 
 /// Whether the waits for a rank are worth its name: at least twice its fair share of the waits that somebody's
@@ -187,10 +207,15 @@ pub(crate) fn cell(analysis: &Analysis, operation: &OperationSummary) -> String 
             words.to_owned()
         }
         LastToArrive::Varies => "varies".to_owned(),
-        LastToArrive::Mostly { who, n, of } => match of {
-            ..=FEW => format!("{who} ({n} of {of})"),
-            _ => format!("{who} ({})", share(n, of)),
-        },
+        LastToArrive::Mostly { who, n, of, .. } => named(&who, n, of),
+    }
+}
+
+/// A rank or host in the cell of a table, with the instances in which it arrived last.
+pub(crate) fn named(who: &str, n: u64, of: u64) -> String {
+    match of {
+        ..=FEW => format!("{who} ({n} of {of})"),
+        _ => format!("{who} ({})", share(n, of)),
     }
 }
 
@@ -209,7 +234,11 @@ pub(crate) fn title(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
         LastToArrive::Mostly { of: 1, who, .. } => {
             format!("In the one instance of {operation} {who} {is_last}")
         }
-        LastToArrive::Mostly { who, n, of } => format!(
+        LastToArrive::Mostly { who, n, of, .. } if n == of => {
+            let who = capitalized(&who);
+            format!("{who} {is_last} in all {of} instances of {operation}")
+        }
+        LastToArrive::Mostly { who, n, of, .. } => format!(
             "Nobody stands out: {who} {is_last} in {} of all {of} instances of {operation}",
             share(n, of),
         ),

@@ -57,7 +57,10 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
     }
     if n_more > 0 {
         let more = counted(n_more as u64, "more cause");
-        sentences.push(format!("and {more}: see causes in analysis.json"));
+        sentences.push(match analysis.running {
+            Some(_) => format!("and {more}"),
+            None => format!("and {more}: see causes in the JSON (--format json)"),
+        });
     }
     let mut shorter = causes.iter().filter_map(|cause| shorter(analysis, cause));
     if share_cores(analysis) && shorter.next().is_some() {
@@ -395,7 +398,7 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
             };
             let few = match cause.largest {
                 Some((ns, at_ns)) if ns > cause.direct_ns / 2 && cause.instances > 0 => {
-                    format!(", mostly once, at {}", duration(at_ns))
+                    format!(", mostly once, when it arrived at {}", duration(at_ns))
                 }
                 _ => String::new(),
             };
@@ -430,9 +433,8 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
         }
         CauseKind::Imbalance if cause.by == Some(LateBy::PointToPoint) => {
             format!(
-                "point-to-point communication{before} takes some ranks of {at} longer than others, and none stands \
-                 out{}",
-                longest_wait(analysis, cause)
+                "point-to-point communication{before} takes some ranks of {at} longer than others{}",
+                none_stands_out(analysis, cause, &longest_wait(analysis, cause))
             )
         }
         CauseKind::Imbalance => {
@@ -442,7 +444,8 @@ pub(crate) fn what(analysis: &Analysis, cause: &FoundCause) -> String {
                 CostOf::Finalize => " before MPI_Finalize",
                 _ => "",
             };
-            format!("work differs between the ranks of {at}{before}, and none stands out{most}")
+            let none = none_stands_out(analysis, cause, &most);
+            format!("work differs between the ranks of {at}{before}{none}")
         }
         CauseKind::Startup => "ranks began at different times".to_owned(),
         CauseKind::Recorder => "the recorder paused ranks".to_owned(),
@@ -494,6 +497,14 @@ fn did(analysis: &Analysis, cause: &FoundCause) -> String {
         (Some(LateBy::Io), _) => "it reads or writes files longer".to_owned(),
         (Some(LateBy::Rma), _) => "it is longer in one-sided communication".to_owned(),
         (Some(LateBy::Newer) | None, _) => "it arrives after the others".to_owned(),
+    }
+}
+
+/// That no rank stands out, with what is known of those that do the most; who arrives last all the same if one does always.
+fn none_stands_out(analysis: &Analysis, cause: &FoundCause, most: &str) -> String {
+    match arrivals::in_all(analysis, cause.communicator).filter(|_| cause.communicator.is_some()) {
+        Some(last) => format!("{most}; {last}"),
+        None => format!(", and none stands out{most}"),
     }
 }
 

@@ -344,15 +344,18 @@ const MAX_PHASES: usize = 2;
 
 fn phase(phase: &MarkedPhase) -> String {
     let mut words = format!(
-        "level {}: {}, {}",
+        "level {}: {} of all ranks together",
         phase.level,
         quantity::duration(phase.time_ns),
-        quantity::counted(phase.calls, "call"),
     );
-    if let Some(wait_ns) = phase.wait_ns {
-        let waiting = quantity::percent(wait_ns, phase.time_ns);
-        words.push_str(&format!(", {waiting} waiting"));
-    }
+    let calls = quantity::counted(phase.calls, "call");
+    let _ = match phase.wait_ns {
+        None => write!(words, ", {calls}"),
+        Some(wait_ns) => {
+            let waiting = quantity::percent(wait_ns, phase.time_ns);
+            write!(words, ", {waiting} of it waiting in {calls}")
+        }
+    };
     words
 }
 
@@ -505,10 +508,14 @@ fn nobody_known(analysis: &Analysis) -> Vec<String> {
         sentences.extend(few);
         return sentences;
     }
-    sentences.push(format!(
-        "no rank stands out as the last to arrive ({resolved} of {} resolved{and_likely})",
+    let of_all = format!(
+        "({resolved} of {} resolved{and_likely})",
         quantity::counted(instances, "instance")
-    ));
+    );
+    sentences.push(match arrivals::in_all(analysis, None) {
+        Some(last) => format!("no cause of waiting is found {of_all}; {last}"),
+        None => format!("no rank stands out as the last to arrive {of_all}"),
+    });
     sentences.extend(most_waited_for(analysis));
     sentences
 }

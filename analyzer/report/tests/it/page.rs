@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use collbench_analyzer::{Analysis, Options, RunFiles, Selection, analyze};
-use collbench_formats::Operation;
+use collbench_formats::{
+    CallSite, CallSiteChange, Definition, Layer, LayerState, NO_MODULE, Operation, Record,
+    SiteFrame,
+};
 use collbench_report::{to_text_within, write_report};
 
-use crate::built::{TestTrace, assert_has, call, split};
+use crate::built::{START, TestTrace, assert_has, call, split};
 use crate::generated;
 
 /// The analysis of a part of a run that a scenario of the tests describes.
@@ -286,6 +289,106 @@ fn of_one_instance_nothing_is_said_to_be_the_rule_and_no_share() {
         !page.contains("100 % of 1") && !page.contains("No rank stands out"),
         "{page}"
     );
+}
+
+#[test]
+fn a_rank_that_arrives_last_in_all_of_several_instances_is_named_and_nobody_is_said_not_to_stand_out()
+ {
+    for (n_ranks, n_instances) in [(2, 2), (2, 5), (2, 7), (3, 5), (3, 14)] {
+        let mut trace = TestTrace::new(n_ranks);
+        for n in 0..n_instances {
+            let at = 10_000 * n;
+            let last = u64::from(n_ranks) - 1;
+            let stamps: Vec<(u64, u64)> = (0..=last)
+                .map(|rank| (at + if rank == last { 3_000 } else { 0 }, at + 3_100))
+                .collect();
+            trace.world(Operation::Allreduce, -1, 8, &stamps);
+        }
+        let analysis = trace.analyze();
+        let screen = plain_screen(&analysis);
+        let row = screen
+            .lines()
+            .find(|line| line.starts_with("  MPI_Allreduce"));
+        let share = match n_instances {
+            ..=9 => format!("{n_instances} of {n_instances}"),
+            _ => "100 %".to_owned(),
+        };
+        let named = format!(" rank {} ({share})", n_ranks - 1);
+        assert!(row.unwrap().ends_with(&named), "{screen}");
+        let page = page_of(&analysis);
+        for text in [&*screen, &*page] {
+            let text = text.to_lowercase();
+            assert!(!text.contains("no rank stands out as") && !text.contains("none stands out"));
+            assert!(!text.contains("nobody stands out"));
+        }
+    }
+}
+
+#[test]
+fn an_instance_is_found_in_the_time_that_is_said_of_it() {
+    let mut trace = TestTrace::new(2);
+    let mut at = 0;
+    for n in 0..60u64 {
+        // The last rank to arrive is late by most of the duration.
+        let late = if n == 50 { 3_504_000 } else { 2_000 + n };
+        at += 1_234_567;
+        let stamps = [(at, at + late + 900), (at + late, at + late + 900)];
+        trace.world(Operation::Allreduce, -1, 8, &stamps);
+        at += late;
+    }
+    let screen = generated::in_one_line(&plain_screen(&trace.analyze()));
+    let (_, said) = screen
+        .split_once("MPI_Allreduce on MPI_COMM_WORLD at ")
+        .unwrap();
+    let ns = |text: &str| {
+        let mut words = text.split([' ', ',']);
+        let value: f64 = words.next().unwrap().parse().unwrap();
+        let unit = match words.next().unwrap() {
+            "s" => 1e9,
+            "ms" => 1e6,
+            other => panic!("{other}: {text}"),
+        };
+        (value * unit).round() as i64
+    };
+    let (_, took) = said.split_once(" took ").unwrap();
+    let (from_ns, duration_ns) = (ns(said), ns(took));
+    let part = trace.analyze_part(&Selection {
+        from_ns: Some(from_ns),
+        to_ns: Some(from_ns + duration_ns),
+        ..Selection::default()
+    });
+    let longest = part.operations[0].duration_ns.as_ref().unwrap().max;
+    assert!((longest - duration_ns).abs() < 10_000, "{longest}: {said}");
+}
+
+#[test]
+fn the_ranks_of_a_place_are_those_of_all_communicators() {
+    let mut trace = TestTrace::new(6);
+    for (process, rank) in trace.processes.iter_mut().zip(0u32..) {
+        let pair = [rank / 2 * 2, rank / 2 * 2 + 1];
+        let layers = &mut process.identity.layers;
+        layers.push(LayerState::new(Layer::Sites, true, ""));
+        process.definitions.push(Definition::CallSite(CallSite {
+            index: 0,
+            frames: vec![SiteFrame {
+                module: NO_MODULE,
+                address: 16,
+            }],
+            is_whole: true,
+        }));
+        process.define(split(2, 10 + u64::from(pair[0]), &pair, rank, 0));
+        let note = CallSiteChange { index: 0 }.words();
+        process.call(Record::of_words(note, START + 1, 0));
+        process.call(call(Operation::Bcast, 2, 0, 8, (100, 200)));
+    }
+    let analysis = trace.analyze();
+    let text = collbench_report::by_site_to_text_within(&analysis, 100);
+    let row = text
+        .lines()
+        .find(|line| line.contains(" MPI_Bcast "))
+        .unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells[1..4], ["MPI_Bcast", "6", "6"], "{text}");
 }
 
 #[test]
