@@ -126,7 +126,12 @@ fn scripts_not_recorded(analysis: &Analysis, module: &str) -> Option<String> {
         return None;
     }
     let reason = layer.and_then(|layer| layer.reason.as_deref());
-    let reason = reason.filter(|reason| !reason.starts_with("not requested"));
+    let has_cure = |reason: &str| {
+        ["not requested", "not known to the recorder"]
+            .iter()
+            .any(|of| reason.starts_with(of))
+    };
+    let reason = reason.filter(|reason| !has_cure(reason));
     Some(format!(
         "is an interpreter, and lines of its scripts were not recorded ({})",
         reason.map_or_else(

@@ -148,8 +148,9 @@ fn host(
     })
 }
 
-/// Who arrives last in all of several instances of an operation, on a communicator or any: the one with the most waiting.
-pub(crate) fn in_all(analysis: &Analysis, communicator: Option<usize>) -> Option<String> {
+/// Who arrives last in all of several instances of an operation, on a communicator or any: the one with the most waiting,
+/// which is given, too, ns.
+pub(crate) fn in_all(analysis: &Analysis, communicator: Option<usize>) -> Option<(String, i64)> {
     let all = analysis.imbalance.iter();
     let on_it = all.filter(|of| communicator.is_none_or(|id| of.communicator == id));
     let found = on_it.filter_map(|summary| match over_all(analysis, summary) {
@@ -158,7 +159,8 @@ pub(crate) fn in_all(analysis: &Analysis, communicator: Option<usize>) -> Option
     });
     let (summary, who, n) = found.max_by_key(|(summary, ..)| summary.all_waits_caused_ns)?;
     let (is_last, operation) = (is_last(&summary.operation), &summary.operation);
-    Some(format!("{who} {is_last} in {n} of {n} {operation}"))
+    let words = format!("{who} {is_last} in {n} of {n} {operation}");
+    Some((words, summary.all_waits_caused_ns))
 }
 
 /// Whether the waits for a rank are worth its name: at least twice its fair share of the waits that somebody's

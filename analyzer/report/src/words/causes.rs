@@ -503,7 +503,7 @@ fn did(analysis: &Analysis, cause: &FoundCause) -> String {
 /// That no rank stands out, with what is known of those that do the most; who arrives last all the same if one does always.
 fn none_stands_out(analysis: &Analysis, cause: &FoundCause, most: &str) -> String {
     match arrivals::in_all(analysis, cause.communicator).filter(|_| cause.communicator.is_some()) {
-        Some(last) => format!("{most}; {last}"),
+        Some((last, _)) => format!("{most}; {last}"),
         None => format!(", and none stands out{most}"),
     }
 }

@@ -513,7 +513,9 @@ fn nobody_known(analysis: &Analysis) -> Vec<String> {
         quantity::counted(instances, "instance")
     );
     sentences.push(match arrivals::in_all(analysis, None) {
-        Some(last) => format!("no cause of waiting is found {of_all}; {last}"),
+        Some((last, 1..)) => format!("no cause of waiting is found {of_all}; {last}"),
+        // For which nobody is known to wait.
+        Some(_) => format!("no cause of waiting is found {of_all}"),
         None => format!("no rank stands out as the last to arrive {of_all}"),
     });
     sentences.extend(most_waited_for(analysis));

@@ -583,7 +583,7 @@ fn phases_are_told_and_restrict_to_what_all_ranks_began_in_them() {
     assert_eq!(only(&analysis, "MPI_Barrier").instances, 5);
     let text = collbench_report::to_text(&analysis, None);
     let told = "\n  phase level 1: 8.18 us of all ranks together, 1 % of it waiting in 8 calls; level -2: \
-        2.00 us of all ranks together, 2 % of it waiting in 4 calls; 1 more";
+        2.00 us of\n        all ranks together, 2 % of it waiting in 4 calls; 1 more";
     assert_has(&text, told);
 
     let directory = trace.in_directory();

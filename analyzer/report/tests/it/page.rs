@@ -387,8 +387,9 @@ fn the_ranks_of_a_place_are_those_of_all_communicators() {
         .lines()
         .find(|line| line.contains(" MPI_Bcast "))
         .unwrap();
-    let cells: Vec<&str> = row.split_whitespace().collect();
-    assert_eq!(cells[1..4], ["MPI_Bcast", "6", "6"], "{text}");
+    let (_, cells) = row.split_once("MPI_Bcast").unwrap();
+    let cells: Vec<&str> = cells.split_whitespace().collect();
+    assert_eq!(cells[..2], ["6", "6"], "{text}");
 }
 
 #[test]
