@@ -92,15 +92,17 @@ impl LineFinder {
 /// Remarks on the files of which lines were wanted and are not known.
 fn add_remarks(analysis: &mut Analysis, troubles: &BTreeMap<String, String>) {
     let own = analysis.sites.iter().filter_map(CallSiteSummary::own_frame);
-    // What is wanted of an interpreter are lines of its scripts.
-    let is_known = |frame: &&FrameSummary| {
-        let mut sites = analysis.sites.iter();
-        sites.any(|site| runs_script_in(site, frame))
-    };
-    let without = own.filter(|frame| frame.line.is_none() && !is_known(frame));
+    let without = own.filter(|frame| frame.line.is_none());
     let modules: BTreeSet<String> = without.filter_map(|frame| frame.module.clone()).collect();
+    // What is wanted of an interpreter are lines of its scripts.
+    let of_scripts = analysis.sites.iter().filter(|site| runs_script(site));
+    let with_scripts: BTreeSet<&str> = of_scripts
+        .flat_map(|site| &site.frames)
+        .filter_map(|frame| frame.module.as_deref())
+        .collect();
     let remarks: Vec<Remark> = modules
         .into_iter()
+        .filter(|module| !with_scripts.contains(&**module))
         .filter_map(|module| {
             let why = troubles.get(&module)?.clone();
             let why = scripts_not_recorded(analysis, &module).unwrap_or(why);
@@ -111,11 +113,10 @@ fn add_remarks(analysis: &mut Analysis, troubles: &BTreeMap<String, String>) {
     analysis.remarks.extend(remarks);
 }
 
-/// Whether the way leads from the module of a frame, an interpreter, to a line of a script.
-fn runs_script_in(site: &CallSiteSummary, frame: &FrameSummary) -> bool {
+/// Whether a call was made from a line of a script.
+fn runs_script(site: &CallSiteSummary) -> bool {
     let is_script = |frame: &FrameSummary| frame.module.is_none() && frame.line.is_some();
     site.frames.last().is_some_and(is_script)
-        && site.frames.iter().any(|of| of.module == frame.module)
 }
 
 /// Why no lines of the scripts of an interpreter were recorded, and what to do about it; `None` of other files, and where
