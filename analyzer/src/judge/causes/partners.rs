@@ -66,13 +66,17 @@ pub(crate) fn whole(inputs: &Inputs<'_>, duration_ns: i64) -> Option<Vec<Whole>>
     .collect()
 }
 
-/// How long processes usually work, the lower median, ns.
+/// How long processes usually do something, the lower median, ns.
+pub(crate) fn usual_ns(all: &[Whole], time: fn(&Whole) -> i64) -> i64 {
+    let mut times: Vec<i64> = all.iter().map(time).collect();
+    times.sort_unstable();
+    let middle = times.len().saturating_sub(1) / 2;
+    times.get(middle).copied().unwrap_or(0)
+}
+
+/// How long processes usually work, ns.
 pub(crate) fn usual_own_ns(all: &[Whole]) -> i64 {
-    let mut own: Vec<i64> = all.iter().map(|of| of.own_ns).collect();
-    own.sort_unstable();
-    own.get(own.len().saturating_sub(1) / 2)
-        .copied()
-        .unwrap_or(0)
+    usual_ns(all, |of| of.own_ns)
 }
 
 /// Where the chain of partners from a process on ends that waits for `partner`: at the first one that hardly waits itself,

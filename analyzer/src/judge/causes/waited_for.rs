@@ -275,9 +275,7 @@ impl Finder<'_, '_> {
         let (process, longest) =
             times.max_by_key(|&(at, of)| (of.with_partners_ns, self.rank(at as u32)))?;
         let longest_ns = longest.with_partners_ns;
-        let mut sorted: Vec<i64> = all.iter().map(|of| of.with_partners_ns).collect();
-        sorted.sort_unstable();
-        let usual_ns = sorted[(sorted.len() - 1) / 2];
+        let usual_ns = partners::usual_ns(all, |of| of.with_partners_ns);
         if longest_ns.saturating_sub(usual_ns) < longest_ns / NOTABLY {
             return None;
         }
