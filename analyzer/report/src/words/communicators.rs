@@ -12,7 +12,7 @@ pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize)
     communicator_with(analysis, id, width, None)
 }
 
-/// The same with what else is to be said of it in parentheses: `rows #4 (ranks 8-11, 64 KiB)`.
+/// As [`communicator`], with one more fact in the same parentheses: `rows #4 (ranks 8-11, 64 KiB)`.
 pub(crate) fn communicator_with(
     analysis: &Analysis,
     id: Option<usize>,
