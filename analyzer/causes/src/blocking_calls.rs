@@ -54,9 +54,9 @@ impl BlockingCalls {
         follows
     }
 
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.calls.len()
+    /// Whether a call is the only one.
+    pub(crate) fn is_only(&self, call: &BlockingCall) -> bool {
+        self.calls == [*call]
     }
 
     /// When the last call was left before a time, ns.

@@ -5,7 +5,7 @@ use crate::cause::Cause;
 use crate::instance::{Instance, PartOfProcess, Polled};
 use crate::levels::Levels;
 use crate::log::{Entry, MOST_ENTRIES};
-use crate::process::Process;
+use crate::process::{Process, blocking_call};
 use crate::remembered::Remembered;
 
 /// What is retained of all processes. As long as they do nothing else than blocking calls, in each of which they do the same,
@@ -57,8 +57,22 @@ impl Processes {
 
     /// Puts the only calls of all processes, those of an instance, into columns, if they did nothing else.
     fn put_together(&mut self, held: &Held) {
-        let is_plain = |process: &Process| process.calls.len() == 1 && !process.has_others();
-        if self.may_be_in_columns && self.each.iter().all(is_plain) {
+        let Instance {
+            members,
+            calls,
+            operation,
+            ..
+        } = &held.instance;
+        // One that is left when another began, and takes no time, may be noted after that one.
+        let is_plain = |(slot, &member): (usize, &u32)| {
+            let process = &self.each[member as usize];
+            let call = blocking_call(*operation, calls, slot);
+            process.calls.is_only(&call) && !process.has_others()
+        };
+        if self.may_be_in_columns
+            && members.len() == self.each.len()
+            && members.iter().enumerate().all(is_plain)
+        {
             let [first_ns, _] = held.enters_ns;
             self.levels.forget_before(i64::MAX);
             if self.levels.add(&held.instance, [first_ns, held.left_ns]) {
