@@ -10,6 +10,7 @@ mod at_end;
 mod at_start;
 mod behaviour;
 pub(crate) mod completions;
+mod ends;
 mod groups;
 mod late;
 pub(crate) mod operation_costs;
@@ -56,7 +57,8 @@ pub(crate) struct Findings<'f> {
     pub(crate) disturbances: &'f [DisturbanceSummary],
     pub(crate) running: Option<&'f [RunningSummary]>,
     pub(crate) operation_costs: &'f OperationCosts,
-    /// The time of all ranks together in the part of the run that is looked at, ns.
+    /// The part of the run that is looked at, ns, and the time of all ranks together in it.
+    pub(crate) span_ns: i64,
     pub(crate) rank_ns: i128,
     /// Whether most ranks share fewer cores than they are.
     pub(crate) are_cores_shared: bool,
@@ -89,6 +91,12 @@ pub(crate) fn causes(inputs: &Inputs<'_>, findings: &Findings<'_>) -> Vec<FoundC
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.cost_ns));
     for cause in causes.iter_mut().skip(REPLAYED) {
         cause.run_shorter_ns = None;
+    }
+    for ns in causes
+        .iter_mut()
+        .filter_map(|cause| cause.run_shorter_ns.as_mut())
+    {
+        *ns = findings.span_ns.min(*ns);
     }
     causes
 }
@@ -336,7 +344,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             direct_ns: cost.direct_ns,
             propagated_ns: cost.propagated_ns,
             share: self.share(cost.ns()),
-            run_shorter_ns: Some(cost.run_shorter_ns()),
+            run_shorter_ns: Some(cost.sooner_ns.min(self.at_ends_ns(of))),
             course: None,
             confidence: Confidence::Likely,
             instances: cost.n,
@@ -354,14 +362,14 @@ impl<'f, 'a> Finder<'f, 'a> {
         let cost = of.cost();
         let mean_ns = cost.ns() / (self.n_members(entry) - 1).max(1);
         let sooner_ns = cost.sooner_ns.max(mean_ns);
-        sooner_ns.min(cost.at_ends_ns).min(cost.ns())
+        sooner_ns.min(self.at_ends_ns(of)).min(cost.ns())
     }
 
     /// By how much the run can be shorter if the ranks share evenly what now one has more to do and now another, ns: a bound.
     /// Instances go on earlier by the mean wait of all of them, the last one included.
     fn shorter_if_even(&self, entry: Option<usize>, of: &Late) -> i64 {
-        let cost = of.cost();
-        cost.at_ends_ns.min(cost.ns() / self.n_members(entry))
+        self.at_ends_of_parts_ns(of)
+            .min(of.cost().ns() / self.n_members(entry))
     }
 
     /// How many ranks a communicator has, or the run; at least 1.
@@ -460,7 +468,7 @@ impl<'f, 'a> Finder<'f, 'a> {
                 .map(|&process| self.rank(process))
                 .collect();
             causes.push(FoundCause {
-                run_shorter_ns: Some(of.cost().run_shorter_without_host_ns()),
+                run_shorter_ns: Some(of.cost().sooner_without_host_ns.min(self.at_ends_ns(&of))),
                 course: self.course(&of, &Culprit::Host(name.clone())),
                 ..self.late(CauseKind::LateHost, CausePlace::Host(name), &of, &ranks)
             });

@@ -88,6 +88,7 @@ pub(crate) fn summarize(inputs: &Inputs<'_>) -> Analysis {
             disturbances: &disturbances,
             running: running.as_deref(),
             operation_costs: &operation_costs,
+            span_ns: looked_at.span_ns(),
             rank_ns,
             are_cores_shared: are_cores_shared(&trace),
             whole: whole.as_deref(),

@@ -16,6 +16,7 @@ mod own_time;
 mod partition;
 mod refused;
 mod rhythms;
+mod run_shorter;
 mod seeds;
 mod shared_cores;
 mod shown_instances;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_causes::{Cost, Excess, Part};
+use collbench_causes::{Excess, Part};
 
 use crate::judge::causes::groups::{Group, LateOnce, group_above};
 use crate::judge::causes::late::{AllLate, Late};
@@ -128,7 +128,7 @@ impl Finder<'_, '_> {
             Some(FoundCause {
                 place: Some(CausePlace::Communicator(late.communicator)),
                 ranks: ranks.clone(),
-                run_shorter_ns: Some(cost.at_ends_ns.min(cost.ns() / others as i64)),
+                run_shorter_ns: Some(self.at_ends_ns(&of).min(cost.ns() / others as i64)),
                 course: self.course(&of, culprit),
                 ..late
             })
@@ -218,7 +218,6 @@ impl Finder<'_, '_> {
     fn group(&self, alike: &Alike, of: &Late) -> FoundCause {
         let mut ranks: Vec<u32> = alike.processes.iter().map(|&of| self.rank(of)).collect();
         ranks.sort_unstable();
-        let cost: Cost = of.cost();
         // Each of them alone would shorten nothing, as long as the others are as late.
         let more = [true, false].map(|is_own| self.more_in_all_ns(alike, is_own));
         let sooner_ns = more[0].max(more[1]).round() as i64;
@@ -231,7 +230,7 @@ impl Finder<'_, '_> {
         FoundCause {
             place: Some(CausePlace::Communicator(late.communicator)),
             ranks,
-            run_shorter_ns: Some(cost.at_ends_ns.min(sooner_ns)),
+            run_shorter_ns: Some(self.at_ends_ns(of).min(sooner_ns)),
             ..late
         }
     }

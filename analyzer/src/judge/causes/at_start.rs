@@ -100,7 +100,7 @@ impl Finder<'_, '_> {
                 let entry = self.inputs.communicators.list[group.communicator as usize].entry;
                 let found = found(CauseKind::Imbalance, CausePlace::Communicator(Some(entry)));
                 FoundCause {
-                    run_shorter_ns: Some(of.cost().at_ends_ns.min(group.late_ns)),
+                    run_shorter_ns: Some(self.at_ends_ns(of).min(group.late_ns)),
                     ranks,
                     ..found
                 }
