@@ -127,11 +127,14 @@ impl Comparison {
 
 fn compared_trace(analysis: &Analysis) -> ComparedTrace {
     let waits: Vec<i64> = analysis.ranks.iter().filter_map(|r| r.wait_ns).collect();
+    let messages = analysis.ranks.iter().map(|rank| rank.point_to_point_ns);
+    let point_to_point = messages.collect::<Option<Vec<i64>>>().map(sum_ns);
     ComparedTrace {
         trace: analysis.trace.clone(),
         clock: analysis.clock.clone(),
         collectives_ns: analysis.collectives_ns(),
         wait_ns: (!waits.is_empty()).then(|| sum_ns(waits)),
+        point_to_point_ns: point_to_point.filter(|_| analysis.restriction.is_none()),
     }
 }
 
@@ -142,15 +145,14 @@ fn run_differences(
 ) -> Vec<RunDifferences> {
     let baseline = &traces[0];
     let others = traces.iter().enumerate().skip(1);
+    let known = |from: Option<i64>, to: Option<i64>| Some(Change::new(from?, to?));
     others
         .map(|(index, other)| RunDifferences {
             trace: index,
             duration_ns: Change::new(baseline.trace.duration_ns, other.trace.duration_ns),
             collectives_ns: Change::new(baseline.collectives_ns, other.collectives_ns),
-            wait_ns: baseline
-                .wait_ns
-                .zip(other.wait_ns)
-                .map(|(from, to)| Change::new(from, to)),
+            wait_ns: known(baseline.wait_ns, other.wait_ns),
+            point_to_point_ns: known(baseline.point_to_point_ns, other.point_to_point_ns),
             tests: tests[index - 1],
             stage_tests: stage_tests[index - 1],
         })

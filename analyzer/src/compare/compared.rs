@@ -27,6 +27,8 @@ pub struct ComparedTrace {
     pub collectives_ns: i64,
     /// Sum of all waits, ns; `None` where none is known.
     pub wait_ns: Option<i64>,
+    /// Time of all processes in point-to-point communication, ns; `None` where it is not known, or of a part of the run.
+    pub point_to_point_ns: Option<i64>,
 }
 
 /// A setting that should be equal in runs that are compared, and is not.
@@ -51,6 +53,9 @@ pub struct RunDifferences {
     pub collectives_ns: Change,
     /// Of the sum of all waits, ns; `None` where one is not known.
     pub wait_ns: Option<Change>,
+    /// Of the time in point-to-point communication of all processes, ns; `None` where one is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point_to_point_ns: Option<Change>,
     /// Differences that were tested together: verdicts are corrected for so many (Holm).
     #[serde(default)]
     pub tests: usize,

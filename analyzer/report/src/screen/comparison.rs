@@ -7,8 +7,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use collbench_analyzer::compare::{
-    ComparedOperation, Comparison, ComparisonVerdict, OperationDifferences, OperationFigures,
-    RunDifferences,
+    ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, OperationDifferences,
+    OperationFigures, RunDifferences,
 };
 use collbench_text::{inert, quantity};
 
@@ -28,6 +28,9 @@ const MAX_TOO_FEW: usize = 3;
 const NAMES: [[usize; 2]; 5] = [[24, 18], [24, 12], [18, 10], [14, 8], [10, 6]];
 /// Sentences on what to look at.
 const MAX_SENTENCES: usize = 3;
+
+/// Part of the time of all ranks from which on point-to-point communication is told: one in so many.
+const MATTERS: i128 = 100;
 
 /// Places from which operations are called.
 const MAX_SITES: usize = 4;
@@ -224,6 +227,20 @@ fn whole_run(screen: &mut Screen, comparison: &Comparison, run: &RunDifferences)
         let _ = write!(collectives, ", waiting {}", change(from, to));
     }
     screen.fact("calls", &collectives);
+    // Where it is no notable part of either run, it changes neither.
+    let is_notable = |of: &ComparedTrace, ns: i64| {
+        let rank_ns = i128::from(of.trace.duration_ns) * i128::from(of.trace.ranks);
+        i128::from(ns) * MATTERS >= rank_ns
+    };
+    if let (Some(from_ns), Some(to_ns)) = (from.point_to_point_ns, to.point_to_point_ns)
+        && (is_notable(from, from_ns) || is_notable(to, to_ns))
+    {
+        let messages = change(from_ns, to_ns);
+        screen.fact(
+            "p2p",
+            &format!("{messages} over all ranks in point-to-point communication"),
+        );
+    }
 }
 
 /// How many operations have which verdict.
@@ -453,6 +470,7 @@ mod tests {
                 ratio: None,
             },
             wait_ns: None,
+            point_to_point_ns: None,
             tests: 37,
             stage_tests: 0,
         };

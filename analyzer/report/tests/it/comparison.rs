@@ -398,3 +398,24 @@ fn the_document_of_a_short_comparison() {
     assert_eq!(traces[1]["clock"]["source"], "raw");
     insta::assert_snapshot!(format!("{document:#}"));
 }
+
+#[test]
+fn time_in_point_to_point_communication_is_compared_where_it_is_a_notable_part_of_a_run() {
+    let with_messages = |ns: u64| {
+        let messages = format!(
+            r#"  {{ operation = "MPI_Barrier", work = [{{ constant_ns = {ns}, activity = "point-to-point" }}] }},"#
+        );
+        analysis(&scenario(4, 20_000, &messages), 1)
+    };
+    let runs = [with_messages(100_000), with_messages(300_000)];
+    let comparison = Comparison::new(&runs);
+    // 300 times, in each of 4 ranks.
+    let found = comparison.runs[0].point_to_point_ns.unwrap();
+    assert_eq!(found.difference, 300 * 4 * 200_000);
+    let text = plain(&comparison);
+    let line = "p2p   120 ms -> 360 ms (+200 %) over all ranks in point-to-point communication";
+    assert_has(&text, line);
+    let hardly = [with_messages(100), with_messages(300)];
+    let text = plain(&Comparison::new(&hardly));
+    assert!(!text.contains("p2p"), "{text}");
+}
