@@ -1,8 +1,8 @@
 //! What counts as own work of a rank, and what makes two ranks differ.
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::results::{CauseKind, CausePlace, FoundCause, LateBy};
-use collbench_formats::{Operation, ROOT_NONE, Record, Running};
+use collbench_analyzer::results::{CauseKind, CausePlace, CostOf, FoundCause, LateBy};
+use collbench_formats::{Activity, GapTime, Operation, ROOT_NONE, Record, Running};
 use collbench_stats::random::Random;
 
 use crate::built::{START, TestTrace, call};
@@ -167,6 +167,69 @@ fn who_works_longer_is_not_preempted_because_that_takes_longer_on_a_shared_core(
             let found = (cause.place.clone(), cause.by);
             let expected = (Some(CausePlace::Rank(1)), Some(by));
             assert_eq!(found, expected, "seed {seed}: {:#?}", analysis.causes);
+        }
+    }
+}
+
+/// Two ranks, of which one works longer, by so much on its core and off it, ns: the other one waits for it in point-to-point
+/// communication most of that time, on its own core or off it, and then in a collective.
+fn waited_for_in_messages([longer_ns, off_core_ns]: [u64; 2], is_polling: bool) -> Analysis {
+    let mut trace = TestTrace::new(2);
+    for process in &mut trace.processes {
+        process.with_switches().with_point_to_point();
+    }
+    let mut at = 1_000_000;
+    for n in 0..40 {
+        let usual_ns = 2_000_000 + 1_000 * (n % 7);
+        let more_ns = longer_ns + off_core_ns;
+        let messages_ns = [more_ns / 10 * 9, 0];
+        let enters = [at + usual_ns + messages_ns[0], at + usual_ns + more_ns];
+        let polling_ns = if is_polling { messages_ns[0] } else { 0 };
+        let on_core_ns = [usual_ns + polling_ns, usual_ns + longer_ns];
+        let end = enters[1] + 10_000;
+        for (rank, process) in trace.processes.iter_mut().enumerate() {
+            let before = Running {
+                elapsed_ticks: enters[rank] - at,
+                on_core_us: (on_core_ns[rank] / 1_000) as u32,
+                n_blocked: 1,
+                // Who polls gives up its core as often as another one loses it.
+                n_preempted: 20,
+            };
+            let messages = GapTime {
+                activity: Activity::PointToPoint,
+                ticks: messages_ns[rank],
+                n_calls: 1,
+                longest_ticks: messages_ns[rank],
+                partner: 1,
+            };
+            if messages.ticks > 0 {
+                let noted = START + enters[rank] - 2;
+                process.call(Record::of_words(messages.words(), noted, 0));
+            }
+            let stamps = (enters[rank], end);
+            process.call(call(Operation::Allreduce, 0, ROOT_NONE, 8, stamps));
+            let sampled = START + enters[rank] - 1;
+            process.call(Record::of_words(before.words(), sampled, 0));
+        }
+        at = end;
+    }
+    trace.analyze()
+}
+
+#[test]
+fn who_is_waited_for_in_messages_and_in_collectives_is_late_for_one_reason() {
+    for is_polling in [false, true] {
+        for (more_ns, by) in [
+            ([1_000_000, 9_000_000], LateBy::Preempted),
+            ([9_000_000, 1_000_000], LateBy::Computing),
+        ] {
+            let analysis = waited_for_in_messages(more_ns, is_polling);
+            let of = [CostOf::Waiting, CostOf::PointToPoint].map(|of| {
+                let mut causes = analysis.causes.iter();
+                let cause = causes.find(|cause| cause.rank() == Some(1) && cause.of == of);
+                cause.and_then(|cause| cause.by)
+            });
+            assert_eq!(of, [Some(by); 2], "{is_polling} {:#?}", analysis.causes);
         }
     }
 }

@@ -218,16 +218,24 @@ fn alike<'a>(analysis: &'a Analysis, cause: &FoundCause) -> impl Iterator<Item =
         } else {
             other.ranks == ranks
         };
-        is_to_both && is_there && !is_once(other) && other.by == Some(LateBy::Computing)
+        is_to_both && is_there && !is_once(other) && is_own_work(other)
     };
     let are_cores = is_of_cores(cause);
-    let is_computing = cause.by == Some(LateBy::Computing) && !is_once(cause);
+    let is_own = is_own_work(cause) && !is_once(cause);
     let causes = analysis.causes.iter();
     causes.filter(move |other| {
         let is_explained = reason.is_some() && other.explained_by == reason && other.of != of;
         let are_cores = are_cores && is_of_cores(other) && other.of != of;
-        is_explained || are_cores || is_computing && is_same(other)
+        is_explained || are_cores || is_own && is_same(other)
     })
+}
+
+/// Whether it is that ranks take longer for their own work, be it that they have more of it or lose their cores.
+fn is_own_work(cause: &FoundCause) -> bool {
+    matches!(
+        cause.by,
+        Some(LateBy::Computing | LateBy::Sleeping | LateBy::Preempted)
+    )
 }
 
 /// Whether it is about the time before the first collective, or behind the last one.

@@ -94,33 +94,62 @@ impl Finder<'_, '_> {
         if self.is_polling(ranks) {
             return (Some(LateBy::PointToPoint), Confidence::Likely);
         }
-        let computing = (Some(LateBy::Computing), Confidence::Likely);
-        let of_all = self.running_before(of.operations.keys().copied());
-        let (late, others): (Vec<_>, Vec<_>) =
-            (of_all.into_iter()).partition(|(rank, _)| ranks.contains(rank));
+        match self.late_by(ranks, of.operations.keys().copied()) {
+            Some(by) => (Some(by), Confidence::Sure),
+            None => (Some(LateBy::Computing), Confidence::Likely),
+        }
+    }
+
+    /// What ranks did with their time before all their calls: some that seldom wait themselves, and others wait for them.
+    pub(super) fn between_calls(&self, ranks: &[u32]) -> LateBy {
+        let by = self.late_by(ranks, self.operations.keys().copied());
+        by.unwrap_or(LateBy::Computing)
+    }
+
+    /// What ranks did more than the others with their own time before the calls of some operations; `None` where it is not known
+    /// whether they were on a core.
+    fn late_by(&self, ranks: &[u32], operations: impl Iterator<Item = u64>) -> Option<LateBy> {
+        let of_all = self.running_before(operations).into_iter();
+        let of_all = of_all.map(|(rank, running)| (rank, self.own_part(rank, running)));
+        let (late, others): (Vec<_>, Vec<_>) = of_all.partition(|(rank, _)| ranks.contains(rank));
         let mut own = Running::default();
         late.iter().for_each(|(_, running)| own.merge(running));
         if own.elapsed_ns <= 0 {
-            return computing;
+            return None;
         }
         // What the others did too does not make it late.
         let usual = Running::median(others.iter().map(|(_, running)| *running));
-        let more = own.less(&usual, late.len() as i64);
+        let mut more = own.less(&usual, late.len() as i64);
+        if more.blocked.max(more.preempted) == 0 {
+            // The others lose, or give up, their cores as often while they wait for messages.
+            (more.blocked, more.preempted) = (own.blocked, own.preempted);
+        }
         let (of, least) = if more.elapsed_ns > own.elapsed_ns / MORE {
             (more, HALF_RUNNING)
         } else {
             (own, MOSTLY_RUNNING)
         };
-        (Some(of.late_by(least)), Confidence::Sure)
+        Some(of.late_by(least))
     }
 
-    /// What ranks did with their time before all their calls: some that seldom wait themselves, and others wait for them.
-    pub(super) fn between_calls(&self, ranks: &[u32]) -> LateBy {
-        let mut own = Running::default();
+    /// What of the time of a rank before some of its calls was its own: not in point-to-point communication, in which it was on a
+    /// core no longer than it took.
+    fn own_part(&self, rank: u32, running: Running) -> Running {
+        let processes = self.inputs.run.processes.iter();
+        let mut processes = processes.zip(&self.inputs.findings.processes);
+        let found = processes.find(|(file, _)| file.rank() == rank);
+        let with_partners_ns = found.map_or(0, |(_, found)| found.besides.point_to_point_ns);
         let sums = self.findings.running.into_iter().flatten();
-        sums.filter(|sum| sum.place == "before" && ranks.contains(&sum.rank))
-            .for_each(|sum| own.add(sum));
-        own.late_by(HALF_RUNNING)
+        let before = sums.filter(|sum| sum.place == "before" && sum.rank == rank);
+        let all_ns = sum_ns(before.map(|sum| sum.elapsed_ns)).max(1);
+        // Before which calls that was is not known.
+        let left = 1.0 - (with_partners_ns as f64 / all_ns as f64).min(1.0);
+        let elapsed_ns = (running.elapsed_ns as f64 * left).round() as i64;
+        Running {
+            elapsed_ns,
+            on_core_ns: running.on_core_ns.min(elapsed_ns),
+            ..running
+        }
     }
 
     /// Whether each process was on a core before the calls of some operations, by rank; empty where that was not
