@@ -182,6 +182,13 @@ pub enum CostFacts {
         /// Whether a spanning tree of our own can be put in its place.
         can_use_tree: bool,
     },
+    /// Figures of one rank that receives far more than any other, where each says how much it sends to each.
+    Received {
+        /// Bytes that it receives in an instance, mean.
+        bytes: u64,
+        /// Bytes that another rank receives, mean.
+        others_bytes: u64,
+    },
     /// Figures of an algorithm.
     Algorithm {
         /// What takes the time.

@@ -120,6 +120,16 @@ pub(crate) fn operation_cause(analysis: &Analysis, cause: &OperationCause) -> St
                 short_count(*most_per_s),
             )
         }
+        CostFacts::Received {
+            bytes,
+            others_bytes,
+        } => format!(
+            "in {subject} {} receives {} per call, each of the others {} on average: {likely}{per_instance} more \
+             per call than if all received as much",
+            node(&cause.place),
+            size(*bytes),
+            size(*others_bytes),
+        ),
         CostFacts::Algorithm {
             trouble,
             path_ns,
@@ -240,6 +250,11 @@ pub(crate) fn operation_cause_next(analysis: &Analysis, cause: &OperationCause) 
                 _ => format!("{less}; else only a faster link helps"),
             }
         }
+        CostFacts::Received { .. } => format!(
+            "let {} receive less: divide its part of the data among the ranks, or let it receive while others compute \
+             (nonblocking)",
+            node(&cause.place)
+        ),
         CostFacts::Algorithm {
             trouble: AlgorithmTrouble::Segments { .. },
             ..
@@ -523,6 +538,22 @@ mod tests {
             next.contains("make hierarchical") && next.contains("site by site"),
             "{next}"
         );
+    }
+
+    #[test]
+    fn a_rank_that_receives_most_is_described_with_what_the_others_receive() {
+        let facts = CostFacts::Received {
+            bytes: 50_331_648,
+            others_bytes: 2_048,
+        };
+        let one = cause(CausePlace::Node(2), Confidence::Likely, facts);
+        assert_eq!(
+            operation_cause(&nothing(), &one),
+            "in the operation rank 2 receives 48 MiB per call, each of the others 2048 bytes on average: probably \
+             12.0 us more per call than if all received as much"
+        );
+        let next = operation_cause_next(&nothing(), &one);
+        assert!(next.starts_with("let rank 2 receive less"), "{next}");
     }
 
     #[test]

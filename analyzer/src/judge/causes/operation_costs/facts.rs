@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_causes::Cause;
-use collbench_formats::Semantics;
+use collbench_formats::{Operation, Semantics};
 use collbench_stats::integers::{saturate, sum_ns};
 
 use crate::judge::causes::completions::LateToComplete;
@@ -79,6 +79,8 @@ pub(crate) struct OperationFacts {
     pub(crate) flow: Flow,
     /// Whether a spanning tree of our own can be put in its place.
     pub(crate) can_use_tree: bool,
+    /// Whether each rank says how much it sends to each.
+    pub(crate) has_own_sizes: bool,
     /// Complete instances.
     pub(crate) instances: u64,
     /// The ranks that there is a file of, by position.
@@ -267,6 +269,10 @@ fn operation(
         communicator: key.entry,
         flow: flow(key),
         can_use_tree: can_use_tree(key),
+        has_own_sizes: matches!(
+            key.operation.blocking(),
+            Operation::Alltoallv | Operation::Alltoallw
+        ),
         instances: tally.instances,
         ranks,
         locations,

@@ -29,6 +29,7 @@ fn broadcast(n_hosts: usize, path_ns: i64, edges: Vec<EdgeFacts>) -> OperationFa
         communicator: Some(0),
         flow: Flow::OneWay,
         can_use_tree: true,
+        has_own_sizes: false,
         instances: 100,
         ranks: (0..n_hosts as u32).collect(),
         locations: (0..n_hosts)
@@ -428,4 +429,44 @@ fn the_fewest_hops_are_those_of_a_tree_by_levels() {
     assert_eq!(levels(&[at(0, 0); 5]), [3, 0, 0]);
     let eight: Vec<Location> = (0..8).map(|host| at(host, host % 2)).collect();
     assert_eq!(levels(&eight), [0, 2, 1]);
+}
+
+#[test]
+fn a_rank_that_receives_far_more_than_any_other_is_told_where_each_says_how_much_it_sends_to_each()
+{
+    let found = |bytes: [u64; 2], has_own_sizes: bool| {
+        let to = |from: u32, to: u32| {
+            let is_first = to == 0;
+            EdgeFacts {
+                bytes: bytes[usize::from(!is_first)],
+                on_path: if is_first { 30 } else { 1 },
+                on_path_ns: if is_first { 900_000 } else { 10_000 },
+                ..edge(from, to, 30_000)
+            }
+        };
+        let pairs = (0..4).flat_map(|a| (0..4).map(move |b| (a, b)));
+        let edges = pairs.filter(|(a, b)| a != b).map(|(a, b)| to(a, b));
+        let alltoallv = OperationFacts {
+            flow: Flow::Other,
+            can_use_tree: false,
+            has_own_sizes,
+            ..broadcast(4, 28_000, edges.collect())
+        };
+        all_costs(&[alltoallv])
+    };
+    let cause = only(found([50_000, 500], true));
+    assert_eq!(cause.kind, OperationCauseKind::Transfer);
+    assert_eq!(cause.place, CausePlace::Node(0));
+    let facts = CostFacts::Received {
+        bytes: 150_000,
+        others_bytes: 1_500,
+    };
+    assert_eq!(cause.facts, facts);
+    // Three of four parts of the 27 us on its messages: the rest it receives if all receive as much.
+    assert!(
+        (19_500..21_000).contains(&cause.per_instance_ns),
+        "{cause:?}"
+    );
+    assert_eq!(found([900, 500], true), []);
+    assert_eq!(found([50_000, 500], false), []);
 }

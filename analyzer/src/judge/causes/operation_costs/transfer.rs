@@ -95,9 +95,14 @@ fn is_within(edge: &EdgeFacts) -> usize {
     usize::from(edge.class == LinkClass::InHost)
 }
 
+/// Whether messages of an edge may take long because of their data.
+pub(crate) fn is_large(edge: &EdgeFacts) -> bool {
+    edge.bytes > LARGE[is_within(edge)]
+}
+
 /// What a message takes besides its data, ns; `None` where these are not most of it, in nine of ten messages.
 fn others_ns(edge: &EdgeFacts, latency_ns: impl Fn(&EdgeFacts) -> Option<i64>) -> Option<i64> {
-    let is_large = edge.bytes > LARGE[is_within(edge)] && edge.n >= MIN_MESSAGES;
+    let is_large = is_large(edge) && edge.n >= MIN_MESSAGES;
     let others_ns = latency_ns(edge)?.saturating_mul(LATENCIES);
     let is_of_data = edge.p10_ns > 0 && edge.p10_ns >= others_ns.saturating_mul(2);
     (is_large && is_of_data).then_some(others_ns)
