@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rustc_hash::FxHashSet;
+
 use crate::communicators::CommunicatorEntry;
 use crate::judge::causes::Finder;
 use crate::judge::causes::late::Late;
@@ -37,7 +39,7 @@ impl Finder<'_, '_> {
         at_ends_ns: i64,
         reached: impl Iterator<Item = &'r u32>,
     ) -> i64 {
-        let reached: BTreeSet<&u32> = reached.collect();
+        let reached: FxHashSet<&u32> = reached.collect();
         let instances = Selection {
             ranks: Vec::new(),
             ..self.inputs.selection.clone()
