@@ -388,19 +388,6 @@ impl Cost {
         self.direct_ns.saturating_add(self.propagated_ns)
     }
 
-    /// By how much the run can be shorter without it, ns of time: an upper bound.
-    #[must_use]
-    pub fn run_shorter_ns(&self) -> i64 {
-        self.sooner_ns.min(self.at_ends_ns)
-    }
-
-    /// By how much the run can be shorter without it and without everything else that processes of its host
-    /// had more, ns of time: an upper bound.
-    #[must_use]
-    pub fn run_shorter_without_host_ns(&self) -> i64 {
-        self.sooner_without_host_ns.min(self.at_ends_ns)
-    }
-
     /// As what follows from lateness that arose before, and costs directly there.
     #[must_use]
     pub fn passed_on(&self) -> Self {

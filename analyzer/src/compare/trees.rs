@@ -123,13 +123,6 @@ pub struct PathDifferences {
 }
 
 impl TreeDifferences {
-    /// Whether any wrapper is not as in the baseline.
-    #[must_use]
-    pub fn is_reconfigured(&self) -> bool {
-        let mut wrappers = self.wrappers.iter();
-        wrappers.any(|wrapper| wrapper.configuration != Configuration::Same)
-    }
-
     /// The stages that have changed with this verdict though their configuration is the same, by their
     /// change. Waits for others are left out: their cause is elsewhere.
     #[must_use]

@@ -352,7 +352,7 @@ mod tests {
     fn a_nonblocking_constructor_has_a_position_on_the_parent_but_no_wait() {
         let idup = Operation::CommIdup.semantics();
         assert!(idup.is_matched() && idup.is_constructor());
-        assert!(idup.waits_for_nobody() && !idup.is_synchronizing());
+        assert!(idup.waits_for_nobody());
         assert!(!Operation::CommDup.semantics().waits_for_nobody());
     }
 }

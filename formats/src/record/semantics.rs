@@ -47,13 +47,6 @@ impl Semantics {
         !matches!(self, Self::GroupConstructor | Self::Process)
     }
 
-    /// Whether all of the communicator's processes wait for the last one to enter: barrier,
-    /// N x N, and the constructors, which agree on a context.
-    #[must_use]
-    pub const fn is_synchronizing(self) -> bool {
-        matches!(self, Self::Barrier | Self::AllToAll | Self::Constructor)
-    }
-
     /// Whether no process need wait for another.
     #[must_use]
     pub const fn waits_for_nobody(self) -> bool {
