@@ -39,7 +39,7 @@ use crate::instances::decode::{Decoder, Settled, block_length};
 use crate::instances::member_calls::MemberCalls;
 use crate::instances::outcome::{Adder, Merge, Outcome, TakeRows};
 use crate::instances::own_communicators::emit_own;
-use crate::instances::wait_causes::{CauseQueue, HandedOver, WaitCauses};
+use crate::instances::wait_causes::{HandedOver, WaitCauses};
 use crate::progress::Progress;
 use crate::time::clocks::Clocks;
 use crate::trace::record_at::{CALL_ORDERS, CallOrder};
@@ -49,11 +49,8 @@ use crate::trace::run::Run;
 /// their memory grows between merges.
 const CALLS_BETWEEN_MERGES: u64 = 1 << 22;
 
-/// Rounds after which it is reported how much is done, at most.
-const MOST_ROUNDS: usize = 32;
-
-/// Rounds whose causes are still to be found, beside the one at hand: where there are more, no other is begun before they are found.
-const MOST_BEHIND: usize = 4;
+/// Rounds after which it is reported how much is done.
+const ROUNDS_BETWEEN_REPORTS: usize = 8;
 
 /// Matches all calls of a run, and sums up what they are; `new` makes what a worker adds them up with,
 /// of nothing yet.
@@ -157,55 +154,45 @@ fn match_to_ends<A: Adder>(
     let mut findings = MatchFindings::default();
     let hosts = clocks.processes.iter().map(|clock| clock.host as u32);
     let hosts: Vec<u32> = hosts.collect();
-    // What is told of single instances does not depend on how far causes are found meanwhile; and one thread finds causes of what
-    // is still in its cache.
-    let is_step_by_step = rows.is_some() || rayon::current_num_threads() == 1;
-    let most_rounds = if is_step_by_step { 1 } else { MOST_ROUNDS };
-    let causes = CauseQueue::new(WaitCauses::new(run, &hosts, rows));
+    let mut wait_causes = WaitCauses::new(run, &hosts, rows);
     let n_total = run.n_records();
     let (mut n_done, mut n_merged) = (0, 0);
     let mut handed_over = HandedOver::default();
-    loop {
-        // On a thread of the pool: one outside of it sleeps, and is woken, whenever it waits for the others.
-        let is_over = rayon::scope(|scope| {
-            for _ in 0..most_rounds {
-                let is_wanted = !is_enough() && causes.is_wanted();
-                if !(is_wanted && matcher.processes.iter().any(|process| !process.has_ended)) {
-                    return true;
-                }
-                // While calls are matched, the causes of what was matched before are found.
-                let n_behind = causes.add(std::mem::take(&mut handed_over), scope);
-                n_done += matcher.go_on(&workers);
-                handed_over = workers.hand_over(matcher.pending_from_ns(), causes.take_spare());
-                let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
-                findings.largest_window = findings.largest_window.max(n_waiting.sum());
-                let n_calls = n_done - matcher.n_messages();
-                if n_calls >= n_merged + CALLS_BETWEEN_MERGES {
-                    n_merged = n_calls;
-                    workers.merge_into(&mut sums);
-                }
-                if n_behind > MOST_BEHIND {
-                    break;
-                }
-            }
-            false
-        });
-        report(Progress { n_done, n_total });
-        if is_over {
-            break;
+    let mut round = |n_done: &mut u64| {
+        let is_wanted = !is_enough() && wait_causes.is_wanted();
+        if !(is_wanted && matcher.processes.iter().any(|process| !process.has_ended)) {
+            return false;
         }
+        // While calls are matched, the causes of what was matched before are found.
+        let attribute = || wait_causes.attribute(std::mem::take(&mut handed_over));
+        let (n_scanned, ()) = rayon::join(|| matcher.go_on(&workers), attribute);
+        *n_done += n_scanned;
+        handed_over = workers.hand_over(matcher.pending_from_ns(), wait_causes.take_spare());
+        let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
+        findings.largest_window = findings.largest_window.max(n_waiting.sum());
+        let n_calls = *n_done - matcher.n_messages();
+        if n_calls >= n_merged + CALLS_BETWEEN_MERGES {
+            n_merged = n_calls;
+            workers.merge_into(&mut sums);
+        }
+        true
+    };
+    // On a thread of the pool: one outside of it sleeps, and is woken, whenever it waits for the others.
+    let mut is_over = false;
+    while !is_over {
+        is_over = !rayon::scope(|_| (0..ROUNDS_BETWEEN_REPORTS).all(|_| round(&mut n_done)));
+        report(Progress { n_done, n_total });
     }
+    wait_causes.attribute(handed_over);
     if let Some(spans) = matcher.finalize() {
         workers.with(|_, sink| sink(Outcome::Finalize { spans: &spans }));
     }
-    let last = workers.hand_over(i64::MAX, causes.take_spare());
-    rayon::scope(|scope| {
-        for round in [handed_over, last] {
-            causes.add(round, scope);
-        }
-        workers.merge_into(&mut sums);
-    });
-    findings.wait_causes = causes.finish();
+    let handed_over = workers.hand_over(i64::MAX, wait_causes.take_spare());
+    rayon::join(
+        || workers.merge_into(&mut sums),
+        || wait_causes.attribute(handed_over),
+    );
+    findings.wait_causes = wait_causes.finish();
     let is_incomplete = run.is_incomplete();
     for process in matcher.processes {
         let found = process.into_found(is_incomplete);

@@ -3,11 +3,7 @@
 //! Workers hand over complete instances in any order. A wait is attributed once nothing can come any
 //! more that began before it ended: no call that is still to be read, or that is still to be matched.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use collbench_causes::{Attributed, Attribution, Batch, Instance, Spare};
-use rayon::Scope;
 
 use crate::instances::outcome::TakeRows;
 use crate::trace::run::Run;
@@ -46,85 +42,6 @@ impl<R> Default for HandedOver<R> {
     }
 }
 
-/// What was handed over round by round, for the causes to be found of while more is matched: in order, by one thread at a time.
-pub(crate) struct CauseQueue<'t, R> {
-    causes: Mutex<WaitCauses<'t, R>>,
-    waiting: Mutex<Waiting<R>>,
-}
-
-/// What waits for its causes to be found.
-struct Waiting<R> {
-    rounds: VecDeque<HandedOver<R>>,
-    /// Whether the causes of one before are being found, or will be.
-    is_started: bool,
-    is_wanted: bool,
-    spare: Spare,
-}
-
-impl<'t, R: Send> CauseQueue<'t, R> {
-    /// Nothing was handed over yet.
-    pub(crate) fn new(causes: WaitCauses<'t, R>) -> Self {
-        let waiting = Waiting {
-            rounds: VecDeque::new(),
-            is_started: false,
-            is_wanted: causes.is_wanted,
-            spare: Spare::default(),
-        };
-        Self {
-            causes: Mutex::new(causes),
-            waiting: Mutex::new(waiting),
-        }
-    }
-
-    /// Adds what a round handed over, whose causes are found before the scope ends; gives how many rounds wait for that.
-    pub(crate) fn add<'scope>(&'scope self, round: HandedOver<R>, scope: &Scope<'scope>) -> usize {
-        let mut waiting = self.waiting();
-        waiting.rounds.push_back(round);
-        if !std::mem::replace(&mut waiting.is_started, true) {
-            scope.spawn(|scope| self.attribute_next(scope));
-        }
-        waiting.rounds.len()
-    }
-
-    /// Finds the causes of the next round, and so on. Each is a task of its own, so that a thread that takes it while it waits for
-    /// something else is held up by one round at most.
-    fn attribute_next<'scope>(&'scope self, scope: &Scope<'scope>) {
-        let next = self.waiting().rounds.pop_front();
-        let mut causes = self.causes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(next) = next {
-            causes.attribute(next);
-        }
-        let mut waiting = self.waiting();
-        waiting.spare.merge(causes.take_spare());
-        waiting.is_wanted = causes.is_wanted;
-        waiting.is_started = !waiting.rounds.is_empty();
-        if waiting.is_started {
-            scope.spawn(|scope| self.attribute_next(scope));
-        }
-    }
-
-    /// Whether more instances are wanted.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.waiting().is_wanted
-    }
-
-    /// Buffers for what is handed over next.
-    pub(crate) fn take_spare(&self) -> Spare {
-        std::mem::take(&mut self.waiting().spare)
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting<R>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The causes of all waits.
-    pub(crate) fn finish(self) -> Attributed {
-        let causes = self.causes.into_inner();
-        let causes = causes.unwrap_or_else(PoisonError::into_inner);
-        causes.attribution.finish(causes.end)
-    }
-}
-
 impl<'t, R> WaitCauses<'t, R> {
     /// Of a run of which nothing is known yet; the host of each process.
     pub(crate) fn new(run: &Run<'_>, hosts: &[u32], rows: Option<&'t mut dyn TakeRows<R>>) -> Self {
@@ -148,7 +65,7 @@ impl<'t, R> WaitCauses<'t, R> {
 
     /// Adds what was handed over, and attributes the waits that ended before everything that is still to be
     /// added began.
-    fn attribute(&mut self, handed_over: HandedOver<R>) {
+    pub(crate) fn attribute(&mut self, handed_over: HandedOver<R>) {
         for batch in handed_over.batches {
             for (process, left_ns) in batch.begins.into_iter().filter(|_| self.has_begin) {
                 self.attribution.add_begin(process, left_ns);
@@ -176,8 +93,18 @@ impl<'t, R> WaitCauses<'t, R> {
         }
     }
 
+    /// Whether more instances are wanted.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
     /// Buffers for what is handed over next.
-    fn take_spare(&mut self) -> Spare {
+    pub(crate) fn take_spare(&mut self) -> Spare {
         self.attribution.take_spare()
+    }
+
+    /// The causes of all waits.
+    pub(crate) fn finish(self) -> Attributed {
+        self.attribution.finish(self.end)
     }
 }
