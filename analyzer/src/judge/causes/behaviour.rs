@@ -109,9 +109,10 @@ impl Finder<'_, '_> {
     /// What ranks did more than the others with their own time before the calls of some operations; `None` where it is not known
     /// whether they were on a core.
     fn late_by(&self, ranks: &[u32], operations: impl Iterator<Item = u64>) -> Option<LateBy> {
-        let of_all = self.running_before(operations).into_iter();
-        let of_all = of_all.map(|(rank, running)| (rank, self.own_part(rank, running)));
-        let (late, others): (Vec<_>, Vec<_>) = of_all.partition(|(rank, _)| ranks.contains(rank));
+        let mut of_all = self.running_before(operations);
+        self.leave_own(&mut of_all);
+        let (late, others): (Vec<_>, Vec<_>) =
+            (of_all.into_iter()).partition(|(rank, _)| ranks.contains(rank));
         let mut own = Running::default();
         late.iter().for_each(|(_, running)| own.merge(running));
         if own.elapsed_ns <= 0 {
@@ -132,23 +133,27 @@ impl Finder<'_, '_> {
         Some(of.late_by(least))
     }
 
-    /// What of the time of a rank before some of its calls was its own: not in point-to-point communication, in which it was on a
-    /// core no longer than it took.
-    fn own_part(&self, rank: u32, running: Running) -> Running {
-        let processes = self.inputs.run.processes.iter();
-        let mut processes = processes.zip(&self.inputs.findings.processes);
-        let found = processes.find(|(file, _)| file.rank() == rank);
-        let with_partners_ns = found.map_or(0, |(_, found)| found.besides.point_to_point_ns);
+    /// Leaves, of the time of ranks before some of their calls, what was their own: not in point-to-point communication. They were on
+    /// a core no longer than that took.
+    fn leave_own(&self, of_all: &mut BTreeMap<u32, Running>) {
+        let mut before_ns: BTreeMap<u32, i64> = BTreeMap::new();
         let sums = self.findings.running.into_iter().flatten();
-        let before = sums.filter(|sum| sum.place == "before" && sum.rank == rank);
-        let all_ns = sum_ns(before.map(|sum| sum.elapsed_ns)).max(1);
-        // Before which calls that was is not known.
-        let left = 1.0 - (with_partners_ns as f64 / all_ns as f64).min(1.0);
-        let elapsed_ns = (running.elapsed_ns as f64 * left).round() as i64;
-        Running {
-            elapsed_ns,
-            on_core_ns: running.on_core_ns.min(elapsed_ns),
-            ..running
+        for sum in sums.filter(|sum| sum.place == "before") {
+            let ns = before_ns.entry(sum.rank).or_default();
+            *ns = ns.saturating_add(sum.elapsed_ns);
+        }
+        let processes = self.inputs.run.processes.iter();
+        for (file, found) in processes.zip(&self.inputs.findings.processes) {
+            let rank = file.rank();
+            let (Some(running), Some(&all_ns)) = (of_all.get_mut(&rank), before_ns.get(&rank))
+            else {
+                continue;
+            };
+            // Before which calls it communicated is not known.
+            let communicated = found.besides.point_to_point_ns as f64 / all_ns.max(1) as f64;
+            let left = 1.0 - communicated.min(1.0);
+            running.elapsed_ns = (running.elapsed_ns as f64 * left).round() as i64;
+            running.on_core_ns = running.on_core_ns.min(running.elapsed_ns);
         }
     }
 
