@@ -9,6 +9,10 @@ use crate::judge::causes::operation_costs::facts::{
     EdgeFacts, Flow, GraphFacts, LinkClass, OperationFacts,
 };
 use crate::judge::causes::operation_costs::links::{LinkEnds, SMALL};
+use crate::judge::causes::operation_costs::{FAR_ABOVE, PathCosts};
+use crate::results::operation_costs::{
+    CausePlace, Confidence, CostFacts, OperationCause, OperationCauseKind,
+};
 
 /// Larger messages may take long because of their data, bytes: between hosts, within a host.
 const LARGE: [u64; 2] = [SMALL, 65_536];
@@ -30,6 +34,46 @@ pub(crate) struct Transfer {
     pub(crate) link_bytes: f64,
     /// How often the data of one rank cross that link in one direction; `None` where each rank has data of its own.
     pub(crate) times: Option<f64>,
+}
+
+impl PathCosts<'_> {
+    /// The data that one rank receives more than the mean of all, if it receives far more than any other. Meanwhile its own small
+    /// messages wait, so that the path is in these as well.
+    pub(super) fn to_one(&self) -> Option<OperationCause> {
+        if !self.operation.has_own_sizes {
+            return None;
+        }
+        let edges = || self.graph.edges.iter();
+        let mut received: BTreeMap<u32, f64> = BTreeMap::new();
+        for edge in edges() {
+            *received.entry(edge.to).or_default() += edge.messages * edge.bytes as f64;
+        }
+        let by_bytes = received.iter().max_by(|a, b| a.1.total_cmp(b.1));
+        let (&rank, &bytes) = by_bytes?;
+        let others = || received.iter().filter(|(of, _)| **of != rank);
+        let of_next = others().map(|(_, &bytes)| bytes).fold(0.0, f64::max);
+        let of_others: f64 = others().map(|(_, bytes)| bytes).sum();
+        let n_ranks = self.operation.locations.len() as f64;
+        let is_large = edges().any(|edge| edge.to == rank && is_large(edge));
+        if bytes < FAR_ABOVE * of_next || n_ranks < 3.0 || !is_large {
+            return None;
+        }
+        let needless = 1.0 - (bytes + of_others) / n_ranks / bytes;
+        let there = edges().filter(|edge| edge.to == rank || edge.from == rank);
+        let there_ns: i64 = there.map(|edge| edge.on_path_ns.max(0)).sum();
+        let there_ns = there_ns as f64 / self.graph.known as f64 * self.operation.typical;
+        let (part_ns, rest_ns) = (there_ns * needless, self.rest_ns());
+        if part_ns < rest_ns / 4.0 {
+            return None;
+        }
+        let facts = CostFacts::Received {
+            bytes: bytes.round() as u64,
+            others_bytes: (of_others / (n_ranks - 1.0)).round() as u64,
+        };
+        let (kind, place) = (OperationCauseKind::Transfer, CausePlace::Node(rank));
+        let part_ns = part_ns.min(rest_ns);
+        Some(self.cause(kind, place, part_ns, Confidence::Likely, facts))
+    }
 }
 
 /// The most bytes per second of messages of a class whose data take their time; `None` where there are none.
@@ -96,7 +140,7 @@ fn is_within(edge: &EdgeFacts) -> usize {
 }
 
 /// Whether messages of an edge may take long because of their data.
-pub(crate) fn is_large(edge: &EdgeFacts) -> bool {
+fn is_large(edge: &EdgeFacts) -> bool {
     edge.bytes > LARGE[is_within(edge)]
 }
 
