@@ -63,7 +63,7 @@ impl Processes {
             operation,
             ..
         } = &held.instance;
-        // One that is left when another began, and takes no time, may be noted after that one.
+        // Its only call may be a later one: if the call of this instance took no time, the next one may be noted before it.
         let is_plain = |(slot, &member): (usize, &u32)| {
             let process = &self.each[member as usize];
             let call = blocking_call(*operation, calls, slot);

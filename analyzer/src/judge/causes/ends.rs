@@ -22,8 +22,8 @@ impl Finder<'_, '_> {
         self.at_ends_unless_reached_ns(cost.at_ends_ns, reached)
     }
 
-    /// The same if it is as in all communicators of that name, as in the parts of a split one: that one part alone would be early
-    /// shortens nothing.
+    /// The same if the cause is removed from all communicators of the same names, such as all parts of a split one: if only one part
+    /// were earlier, the run would be no shorter.
     pub(super) fn at_ends_of_parts_ns(&self, of: &Late) -> i64 {
         let names: BTreeSet<&str> = self.smaller_entries(of).map(|entry| &*entry.name).collect();
         let parts = self.inputs.communicators.entries.iter();
